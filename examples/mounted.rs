@@ -5,11 +5,12 @@
 use std::net::SocketAddr;
 
 use axum::{
-    Router,
-    extract::{ConnectInfo, Request},
+    Extension, Router,
+    extract::{ConnectInfo, Request, State},
+    http::StatusCode,
     middleware::{Next, from_fn},
-    response::Response,
-    routing::get,
+    response::{IntoResponse as _, Response},
+    routing::{get, post},
 };
 use cms_core::{
     Actor, Cms, Code, Error, Result,
@@ -67,9 +68,33 @@ pub async fn serve(
 pub fn application(api: Api) -> Router {
     Router::new()
         .route("/", get(async || "from the application"))
+        .route("/payments", post(note_payment))
         .nest_service("/cms", api.clone())
-        .route_service("/media/{*file}", api)
+        .route_service("/media/{*file}", api.clone())
         .layer(from_fn(log_in))
+        .with_state(api)
+}
+
+/// A route of the application itself, which judges its caller: editors note that somebody has paid
+/// in cash.
+async fn note_payment(State(api): State<Api>, user: Option<Extension<AppUser>>) -> Response {
+    match payment(api.cms(), user).await {
+        Ok(()) => StatusCode::NO_CONTENT.into_response(),
+        Err(error) => api.refuse(&error).into_response(),
+    }
+}
+
+async fn payment(cms: &Cms, user: Option<Extension<AppUser>>) -> Result<()> {
+    let Some(Extension(user)) = user else {
+        return Err(Error::new(Code::LoginRequired, "Log in first."));
+    };
+    let change = cms.change(user.actor()).await?;
+    let (mut change, rights) = cms.accounts().judge_app_user(change, &user).await?;
+    if !rights.may("pages_pages_edit") {
+        return Err(Error::new(Code::PermissionDenied, "Only editors note payments."));
+    }
+    change.emit("desk.paid", json!({"by": user.name()})).await?;
+    change.commit().await
 }
 
 /// The login of the application; a real one would look the token up. Its users have no rows in

@@ -111,7 +111,9 @@ async fn a_site_comes_back_whole_in_another_place() {
     let settings = new.settings();
     let restored = restore(&settings, &archive, false).await.unwrap();
     assert_eq!((restored.media, restored.kept.len()), (2, 0), "{restored:?}");
-    assert_eq!(restored.warnings, Vec::<String>::new());
+    let [revoked] = &restored.warnings[..] else { panic!("{restored:?}") };
+    assert!(revoked.ends_with("revoke again what was revoked since"), "{revoked}");
+    assert!(revoked.contains(&restored.made_at), "{revoked}");
     for table in ["cms_settings", "cms_media", "cms_audit", "cms_events", "cms_groups"] {
         assert_eq!(old.dump(table).await, new.dump(table).await, "{table}");
     }
@@ -133,6 +135,40 @@ async fn a_site_comes_back_whole_in_another_place() {
     assert!(saved.verified);
     assert_eq!(backup::last(&settings).unwrap().made_at, saved.made_at);
     assert_eq!(left_beside(&new), Vec::<String>::new());
+}
+
+#[tokio::test]
+async fn nobody_is_logged_in_after_a_restore() {
+    let site = Site::open().await;
+    let ana = site.person("ana", json!([])).await;
+    assert!(site.pending("ana").await.is_string());
+    site.delete("/api/backend/cache").await;
+    let archive = site.database.folder().join("site.cms");
+    save_tried(site.cms.settings(), &archive).await.unwrap();
+    // Two clears more than the backup knows of.
+    for _ in 0..2 {
+        site.delete("/api/backend/cache").await;
+    }
+    let replaced = site.cms.cache().rules().await.unwrap().last_clear();
+    let settings = site.cms.settings().clone();
+    let database = closed(site).await;
+    for table in ["cms_sessions", "cms_pending_logins"] {
+        assert_eq!(database.rows(table).await, 1, "{table}");
+    }
+    restore(&settings, &archive, true).await.unwrap();
+    for table in ["cms_sessions", "cms_pending_logins"] {
+        assert_eq!(database.rows(table).await, 0, "{table}");
+    }
+    let site = Site::on(database).open().await;
+    let me = site.ask("GET /api/backend/auth/me").bearer(&ana.token);
+    me.refused(401, "login_required").await;
+    // The cache is cleared, with a number that no process has seen. Later clears count on.
+    let last = async || site.cms.cache().rules().await.unwrap().last_clear();
+    let restored = last().await;
+    assert!(restored > replaced + (1_i64 << 32) - 10, "{replaced} {restored}");
+    site.delete("/api/backend/cache").await;
+    assert_eq!(last().await, restored + 1);
+    site.cms.close().await;
 }
 
 /// What a backup or a restore should have removed.

@@ -11,7 +11,7 @@ use std::{
 };
 
 use cms_core::{
-    Builder, Cms, Code, Error,
+    Actor, Builder, Cms, Code, Error,
     db::{Copied, CopyProgress, CopyStep},
     settings::Database,
 };
@@ -247,6 +247,24 @@ async fn every_row_goes_there_and_back() {
     }
 }
 
+/// Events of one change share a number on PostgreSQL.
+#[tokio::test]
+async fn events_of_one_change_keep_their_order() {
+    let Some([there, back]) = places([true, false]).await else { return };
+    let site = Site::on(there).settings(open).open().await;
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    for number in 0..20 {
+        let label = json!({"label": format!("l{number}")});
+        site.cms.items().create(&mut change, "labels", label.as_object().unwrap()).await.unwrap();
+    }
+    change.commit().await.unwrap();
+    let there = closed(site).await;
+    copied(&there, &back, false).await.unwrap();
+    let order = "select string_agg(id, ',' order by rowid, place) from cms_events";
+    let copy = "select group_concat(id) from (select id from cms_events order by rowid)";
+    assert_eq!(there.text(order).await, back.text(copy).await);
+}
+
 #[tokio::test]
 async fn a_target_in_use_is_refused() {
     let Some([source, used]) = places([false, true]).await else { return };
@@ -273,7 +291,7 @@ async fn a_schema_that_is_not_there_is_refused() {
     let joint = if server.contains('?') { '&' } else { '?' };
     let url = cms_core::Secret::new(format!("{server}{joint}options[search_path]=nowhere"));
     let site = Site::on(source).open().await;
-    let target = Database::Postgres { url, idle_in_transaction_s: 60 };
+    let target = Database::Postgres { url, idle_in_transaction_s: 60, max_connections: 2 };
     let refused = site.cms.copy_to(&target, false, &|_| ()).await.unwrap_err();
     assert_eq!(refused.code(), Code::Conflict, "{refused:?}");
     assert!(refused.detail().contains("(nowhere): make the schema first"), "{refused}");

@@ -5,6 +5,7 @@ mod blocks;
 mod checks;
 mod events;
 mod fields;
+mod lists;
 mod members;
 mod settings;
 mod shell;
@@ -20,6 +21,19 @@ use crate::support::process;
 /// The folder of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
+
+/// The table below `head` has these rows. `CMS_WRITE_DOCS=1` writes them.
+fn is_table(page: &str, head: &str, rows: &str) {
+    let path = root().join(page);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let begin = text.find(head).expect("the table") + head.len();
+    let end = begin + text[begin..].find("\n\n").expect("an end") + 1;
+    if std::env::var_os("CMS_WRITE_DOCS").is_some() {
+        std::fs::write(&path, format!("{}{rows}{}", &text[..begin], &text[end..])).unwrap();
+    } else {
+        assert_eq!(&text[begin..end], rows, "CMS_WRITE_DOCS=1 writes it");
+    }
 }
 
 /// README.md and the files of docs/, with their blocks.

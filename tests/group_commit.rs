@@ -86,21 +86,23 @@ async fn so_does_a_deferred_reference_of_an_own_table() {
 }
 
 #[tokio::test]
-async fn a_deferred_reference_is_a_conflict() {
+async fn a_deferred_rule_is_a_conflict() {
     let database = TestDatabase::new().await;
     let schema = "create table parent (id bigint primary key); \
                   create table t (id bigint primary key, \
-                  p bigint references parent (id) deferrable initially deferred)";
+                  p bigint references parent (id) deferrable initially deferred, \
+                  w bigint unique deferrable initially deferred)";
     database.run(schema.to_owned()).await;
     let site = Site::on(database)
         .plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]}))
         .open()
         .await;
-    site.admin("POST /api/backend/item?table=t")
-        .json(json!({"id": 1, "p": 9}))
-        .refused(409, "conflict")
-        .await;
-    site.admin("POST /api/backend/item?table=t").json(json!({"id": 1})).expect(201).await;
+    let post = |row: serde_json::Value| site.admin("POST /api/backend/item?table=t").json(row);
+    post(json!({"id": 1, "p": 9})).refused(409, "conflict").await;
+    post(json!({"id": 1, "w": 5})).expect(201).await;
+    // SQLite checks it at once.
+    let twice = post(json!({"id": 2, "w": 5})).refused(409, "conflict").await;
+    assert!(twice.text().contains("already has this value (w)"), "{}", twice.text());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

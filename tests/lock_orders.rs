@@ -8,6 +8,7 @@ use serde_json::{Value as Json, json};
 use crate::support::{
     Site,
     webhooks::{WEBHOOKS, subscribed},
+    with_leads,
 };
 
 /// A site on PostgreSQL, whose deadlocks are told as 503.
@@ -135,6 +136,16 @@ async fn at_once(
 ) -> [Result<()>; 2] {
     let mut barrier = site.cms.change(Actor::Operator).await.unwrap();
     move_to(site, &mut barrier, ("menu_items", 3), Json::Null).await.unwrap();
+    behind(site, barrier, one, other).await
+}
+
+/// Runs two changes at once, which wait for the barrier.
+async fn behind(
+    site: &Site,
+    barrier: Change,
+    one: impl Future<Output = Result<()>>,
+    other: impl Future<Output = Result<()>>,
+) -> [Result<()>; 2] {
     let open = async {
         if site.database.is_postgres() {
             waiting(site, 2).await;
@@ -181,6 +192,69 @@ async fn an_item_goes_or_gets_one_below_it() {
     let refused = outcomes.iter().filter_map(|done| done.as_ref().err());
     let codes: Vec<_> = refused.map(cms_core::Error::code).collect();
     assert_eq!(codes, [Code::Conflict], "{outcomes:?}");
+}
+
+#[tokio::test]
+async fn of_two_redirects_that_close_a_circle_one_is_refused() {
+    let site = Site::open().await;
+    let add = async |change: &mut Change, from: &str, to: &str| {
+        let body = json!({"from": from, "to": to});
+        site.cms.items().create(change, "redirects", body.as_object().unwrap()).await.map(drop)
+    };
+    let put = async |from: &str, to: &str| {
+        let mut change = site.cms.change(Actor::Operator).await?;
+        add(&mut change, from, to).await?;
+        change.commit().await
+    };
+    let mut barrier = site.cms.change(Actor::Operator).await.unwrap();
+    add(&mut barrier, "/c", "/d").await.unwrap();
+    let outcomes = behind(&site, barrier, put("/a", "/b"), put("/b", "/a")).await;
+    let refused = outcomes.iter().filter_map(|done| done.as_ref().err());
+    let codes: Vec<_> = refused.map(|error| error.fields()[0].code).collect();
+    assert_eq!(codes, ["loop"], "{outcomes:?}");
+}
+
+#[tokio::test]
+async fn two_funnels_of_one_name_get_a_slug_each() {
+    let site = Site::open().await;
+    let add = async |change: &mut Change, name: &str| {
+        let new = serde_json::from_value(json!({"name": name})).unwrap();
+        site.cms.funnels().create(change, new).await.map(drop)
+    };
+    let put = async || {
+        let mut change = site.cms.change(Actor::Operator).await?;
+        add(&mut change, "Lead form").await?;
+        change.commit().await
+    };
+    let mut barrier = site.cms.change(Actor::Operator).await.unwrap();
+    add(&mut barrier, "Other").await.unwrap();
+    for made in behind(&site, barrier, put(), put()).await {
+        made.unwrap();
+    }
+    let slugs = "cms_formfunnels where slug in ('lead-form', 'lead-form-2')";
+    assert_eq!(site.database.rows(slugs).await, 2);
+}
+
+#[tokio::test]
+async fn a_submission_is_not_assigned_to_a_user_who_is_deleted() {
+    let site = with_leads().await;
+    if !site.database.is_postgres() {
+        return;
+    }
+    let ana = site.person("ana", json!(["formfunnel_inbox_view"])).await;
+    let visit = site.visit("leads").await;
+    let (funnels, id) = (site.cms.funnels(), visit.column("id").await);
+    let update = serde_json::from_value(json!({"assigned_to": ana.id})).unwrap();
+    let mut barrier = site.cms.change(Actor::Operator).await.unwrap();
+    funnels.update_submission(&mut barrier, id, update, &IfMatch::Nothing).await.unwrap();
+    let line = format!("DELETE /api/backend/users?id={}", ana.id);
+    let open = async {
+        waiting(&site, 1).await;
+        barrier.commit().await.unwrap();
+    };
+    let (deleted, ()) = tokio::join!(site.admin(&line).send(), open);
+    assert_eq!(deleted.status, 204, "{}", deleted.text());
+    assert_eq!(visit.column("coalesce(assigned_to, 0)").await, 0);
 }
 
 /// The webhook first, then its jobs: who changes a webhook may need its jobs next.

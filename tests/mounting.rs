@@ -266,7 +266,8 @@ async fn requests_count_by_what_the_application_names() {
 #[tokio::test]
 async fn an_application_with_the_api_below_a_path() {
     let site = Site::builder().await.program(Desk::new().unwrap()).open().await;
-    site.group("editors", json!(["settings_settings_view", "settings_settings_edit"])).await;
+    let rights = ["pages_pages_edit", "settings_settings_view", "settings_settings_edit"];
+    site.group("editors", json!(rights)).await;
     // It is there already, and keeps its rights.
     mounted_program::make_group(&site.cms).await.unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -287,6 +288,13 @@ async fn an_application_with_the_api_below_a_path() {
     let anna = anna.header("authorization", "Bearer anna-was-here");
     let anna = anna.header("content-type", "application/json").body(r#"{"name":"a","value":"b"}"#);
     assert_eq!(anna.send().await.unwrap().status(), 201);
+    // A route of the application's own, which judges its caller and answers as the API does.
+    let note = || http.post(at("/payments"));
+    let refused = note().send().await.unwrap();
+    assert_eq!(refused.status(), 401);
+    assert_eq!(refused.headers()["content-type"], "application/problem+json");
+    let noted = note().header("authorization", "Bearer anna-was-here").send().await.unwrap();
+    assert_eq!(noted.status(), 204);
     let paid = async |signature: &str| {
         let call = http.post(at("/cms/api/paid")).header("x-signature", signature).body("a=1&b=2");
         let reply = call.send().await.unwrap();
@@ -295,7 +303,7 @@ async fn an_application_with_the_api_below_a_path() {
     assert_eq!(paid("7 bytes").await, (202, Some("yes".parse().unwrap())));
     assert_eq!(paid("forged").await, (400, None));
     let paid = "select count(*) from cms_events where name = 'desk.paid'";
-    assert_eq!(site.database.count(paid).await, 1);
+    assert_eq!(site.database.count(paid).await, 2, "by anna and by the provider");
 
     // `cms --url http://host/cms` speaks to it as well.
     let credential = cms_http::client::Credential::Key(cms_http::Secret::new(&site.admin));

@@ -45,6 +45,21 @@ async fn a_user_who_only_reads_is_not_ready() {
     let Some(url) = &site.database.url else { return };
     let reader = beside(&site, format!("{url}&options[default_transaction_read_only]=on")).await;
     assert!(refused(&reader).await.contains("read-only"));
+    let schema = url.rsplit('=').next().unwrap();
+    let role = format!("reads_{schema}");
+    let grants = format!(
+        "create role {role}; grant usage on schema {schema} to {role}; \
+         grant select on all tables in schema {schema} to {role}"
+    );
+    site.database.run(grants).await;
+    let reader = beside(&site, format!("{url}&options[role]={role}")).await;
+    assert!(refused(&reader).await.contains("may only read"));
+    site.database.run(format!("revoke select on cms_settings from {role}")).await;
+    let list = reader.admin("GET /api/backend/item?table=settings");
+    let reply: Json = list.refused(503, "unavailable").await.json();
+    assert!(reply["detail"].as_str().unwrap().contains("lacks a right"), "{reply}");
+    reader.cms.close().await;
+    site.database.run(format!("drop owned by {role}; drop role {role}")).await;
     site.database.run("delete from cms_migrations where version = 1".to_owned()).await;
     assert!(refused(&site).await.contains("cms migrate up"));
     site.database.run("drop table cms_migrations".to_owned()).await;
@@ -73,6 +88,30 @@ async fn connections_that_were_ended_are_no_reason() {
         site.database.run(end.to_owned()).await;
         all().await;
     }
+}
+
+#[tokio::test]
+async fn a_database_file_that_is_gone_takes_no_writes() {
+    let site = Site::open().await;
+    if site.database.is_postgres() {
+        return;
+    }
+    let path = site.database.folder().join("data/cms.db");
+    let away = path.with_extension("away");
+    std::fs::rename(&path, &away).unwrap();
+    let status = site.admin("GET /api/backend/status").expect(200).await.data();
+    let is_told = |one: &Json| {
+        let found = one["found"].as_str().unwrap();
+        one["check"] == "database_writable" && found.contains("gone from its place")
+    };
+    assert!(status["findings"].as_array().unwrap().iter().any(is_told), "{status}");
+    assert!(refused(&site).await.contains("gone from its place"));
+    let body = json!({"name": "a", "value": 1});
+    let post = site.admin("POST /api/backend/item?table=settings").json(body);
+    post.refused(503, "unavailable").await;
+    std::fs::rename(&away, &path).unwrap();
+    site.ask("GET /readyz").expect(200).await;
+    site.write("after").await;
 }
 
 /// Somebody keeps tables of PostgreSQL locked: their figures are missing, and nothing waits for

@@ -8,6 +8,7 @@ use crate::support::{
     Site, TestDatabase,
     log::Log,
     plugins::{self, plugin},
+    visits::with_leads,
     with,
 };
 
@@ -57,6 +58,79 @@ async fn an_edited_or_newer_schema_is_noticed() {
     database.run("delete from cms_migrations").await;
     database.run("insert into cms_migrations values (99, 'future', 'x', 0)").await;
     site.ask("GET /readyz").refused(503, "unavailable").await;
+}
+
+/// Step 36, where users were deleted before it.
+#[tokio::test]
+async fn submissions_of_users_deleted_before_are_assigned_to_nobody() {
+    let site = with_leads().await;
+    let ana = site.person("ana", json!(["formfunnel_inbox_view"])).await;
+    let [gone, kept] = [site.visit("leads").await, site.visit("leads").await];
+    gone.set("assigned_to = 1000").await;
+    kept.set(&format!("assigned_to = {}", ana.id)).await;
+    let revisions = [gone.column("inbox_rev").await, kept.column("inbox_rev").await];
+    site.database.run("delete from cms_migrations where version = 36").await;
+    Cms::open(site.database.settings()).await.unwrap().close().await;
+    assert!(gone.is("assigned_to is null").await && !kept.is("assigned_to is null").await);
+    let now = [gone.column("inbox_rev").await, kept.column("inbox_rev").await];
+    assert_eq!(now, [revisions[0] + 1, revisions[1]]);
+}
+
+/// What the server, the database or the role has set changes neither values nor locks.
+#[tokio::test]
+async fn a_session_begins_with_settings_of_its_own() {
+    let database = TestDatabase::new().await;
+    let Some(url) = &database.url else { return };
+    let changed = [
+        ("default_transaction_isolation", "serializable", "read committed"),
+        ("standard_conforming_strings", "off", "on"),
+        ("quote_all_identifiers", "on", "off"),
+        ("bytea_output", "escape", "hex"),
+        ("array_nulls", "off", "on"),
+    ];
+    let mut settings = database.settings();
+    let options = changed.map(|(name, other, _)| format!("&options[{name}]={other}")).concat();
+    settings.database_url = Some(Secret::new(format!("{url}{options}")));
+    let cms = Cms::open(settings).await.unwrap();
+    for (name, _, own) in changed {
+        let read = cms.db().sql("select current_setting($1)").bind(name);
+        assert_eq!(read.rows::<(String,)>().await.unwrap(), [(own.to_owned(),)], "{name}");
+    }
+    cms.close().await;
+}
+
+#[tokio::test]
+async fn the_pool_has_as_many_connections_as_it_may() {
+    let builder = Site::builder().await.settings(|all| all.database.max_connections = 2);
+    let site = builder.open().await;
+    if !site.database.is_postgres() {
+        return;
+    }
+    let list = "GET /api/backend/item?table=settings";
+    futures_util::future::join_all((0..32).map(|_| site.admin(list).expect(200))).await;
+    let sessions = "pg_stat_activity where pid <> pg_backend_pid() and application_name = \
+                    current_setting('application_name')";
+    // One more hears of other processes.
+    assert!(site.database.rows(sessions).await <= 3);
+}
+
+/// A site behind the own schema in `search_path` is another one: none of its tables is used.
+#[tokio::test]
+async fn a_site_of_another_schema_is_refused() {
+    let (site, own) = (Site::open().await, TestDatabase::new().await);
+    let (Some(theirs), Some(url)) = (&site.database.url, &own.url) else { return };
+    let schema = |url: &str| url.rsplit('=').next().unwrap().to_owned();
+    let (here, there) = (schema(url), schema(theirs));
+    let path = |names: &str| format!("[search_path]={names}");
+    let both = url.replace(&path(&here), &path(&format!("{here},{there}")));
+    let mut settings = own.settings();
+    settings.database_url = Some(Secret::new(both));
+    let refused = Cms::open(settings.clone()).await.err().unwrap();
+    assert_eq!(refused.code(), Code::Unavailable);
+    assert!(refused.detail().contains(&format!("The schema {there} holds a site")), "{refused}");
+    assert_eq!(own.rows("pg_tables where schemaname = current_schema()").await, 0);
+    Cms::open(own.settings()).await.unwrap().close().await;
+    Cms::open(settings).await.unwrap().close().await;
 }
 
 #[tokio::test]
@@ -171,7 +245,9 @@ async fn a_site_is_checked_without_writing() {
     let tried = "cms_table_epochs where name = 'doctor'";
     assert_eq!(site.database.rows(tried).await, 0);
     let findings = site.cms.status().await;
-    for check in ["database", "migrations", "database_writable", "database_clock"] {
+    for check in
+        ["database", "migrations", "database_writable", "database_server", "database_clock"]
+    {
         let mut found = findings.iter().filter(|finding| finding.check == check);
         assert!(found.all(|finding| finding.level == Level::Ok), "{findings:?}");
     }

@@ -1,9 +1,13 @@
 //! Replies in a real Redis: found by other processes, never old, and nobody waits when it is away.
 
-use std::time::{Duration, Instant};
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
 
 use cms_core::{
     Clock, Cms, Random, Secret,
+    backup::{self, Identities, Saving, To},
     settings::{CacheStore, LimiterStore, Settings},
 };
 use cms_http::{Api, testing::Reply};
@@ -28,8 +32,19 @@ async fn site(redis: &Redis) -> Site {
 
 /// The same site in another process.
 async fn beside(site: &Site, redis: &Redis, seed: u64) -> Site {
+    beside_with(site, redis, seed, |_| {}).await
+}
+
+/// As [`beside`], with other settings.
+async fn beside_with(
+    site: &Site,
+    redis: &Redis,
+    seed: u64,
+    change: impl FnOnce(&mut Settings),
+) -> Site {
     let mut settings = site.database.settings();
     on(&mut settings, redis);
+    change(&mut settings);
     let clock = Clock::fixed(site.clock.now());
     let cms = Cms::builder(settings).clock(clock.clone()).random(Random::seeded(seed));
     let cms = cms.open().await.unwrap();
@@ -153,6 +168,58 @@ async fn one_that_is_behind_spoils_nothing() {
         let other = beside(&one, &redis, 78).await;
         assert_eq!(asked(&other, SETTINGS).await, "MISS", "{change}");
         assert_eq!(asked(&other, SETTINGS).await, "HIT");
+    }
+}
+
+/// The counts of tables come back with a backup: the next write repeats those of the site that was
+/// replaced.
+#[tokio::test]
+async fn a_restored_site_takes_no_reply_of_the_replaced_one() {
+    let Some(redis) = Redis::start() else { return };
+    let nobody = || -> backup::OnProgress { Arc::new(|_| {}) };
+    let mut site = site(&redis).await;
+    let round_of = |n: i32| format!("round{n}");
+    set(&site, "kept").await;
+    let archive = site.database.folder().join("site.cms");
+    let to = To::File(archive.clone());
+    backup::save(site.cms.settings(), to, Saving::default(), nobody()).await.unwrap();
+    set(&site, &round_of(0)).await;
+    // Twice: the second restore replaces a restored site, whose reply is still in Redis.
+    for round in 0..2 {
+        let replaced = site.ask(SETTINGS).expect(200).await;
+        let text = replaced.text();
+        assert!(text.contains(&round_of(round)), "{text}");
+        let Site { cms, api, database, .. } = site;
+        cms.close().await;
+        drop((cms, api));
+        let settings = database.settings();
+        let keys = Identities::default();
+        let judged = backup::judge(&archive, &settings, &keys, nobody()).await.unwrap();
+        judged.restore(&settings, true, nobody()).await.unwrap();
+        site = Site::on(database).settings(|s| on(s, &redis)).open().await;
+        set(&site, &round_of(round + 1)).await;
+        let fresh = site.ask(SETTINGS).expect(200).await;
+        let text = fresh.text();
+        assert_eq!(fresh.header("x-cache"), "MISS", "{text}");
+        let shown: Vec<_> = (0..3).filter(|n| text.contains(&round_of(*n))).collect();
+        assert_eq!(shown, [round + 1], "{text}");
+    }
+    found(&site, &beside(&site, &redis, 77).await).await;
+}
+
+#[tokio::test]
+async fn processes_with_other_settings_share_no_reply_that_depends_on_them() {
+    let Some(redis) = Redis::start() else { return };
+    let at = |url: &'static str| move |s: &mut Settings| s.site_url = Some(url.to_owned());
+    let one = site(&redis).await;
+    let page = json!({"title": "a", "url_rewrite": "/a", "published": true});
+    one.insert("pages", page).await;
+    for url in ["https://old.example", "https://new.example"] {
+        let two = beside_with(&one, &redis, 77, at(url)).await;
+        let map = two.ask("GET /sitemap.xml").expect(200).await;
+        let text = map.text();
+        assert_eq!(map.header("x-cache"), "MISS", "{text}");
+        assert!(text.contains(&format!("<loc>{url}/a</loc>")), "{text}");
     }
 }
 

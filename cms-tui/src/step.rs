@@ -41,18 +41,20 @@ pub(crate) struct Calling {
     pub(crate) to: To,
     /// The call reads a row before an act: which one, of how many.
     pub(crate) reread: Option<(usize, usize)>,
+    /// The service only counts the rows that a change would match.
+    pub(crate) is_count: bool,
 }
 
 /// A call without a body.
 pub(crate) fn get<O: Operation<Body = NoBody>>(query: &O::Query) -> Result<Calling, Fault> {
     let (ask, read) = made::<O>(query, &NoBody)?;
-    Ok(Calling { ask, read, to: To::Slot(0), reread: None })
+    Ok(Calling { ask, read, to: To::Slot(0), reread: None, is_count: false })
 }
 
 /// A call with a body.
 pub(crate) fn send<O: Operation>(query: &O::Query, body: &O::Body) -> Result<Calling, Fault> {
     let (ask, read) = made::<O>(query, body)?;
-    Ok(Calling { ask, read, to: To::Slot(0), reread: None })
+    Ok(Calling { ask, read, to: To::Slot(0), reread: None, is_count: false })
 }
 
 /// As [`send`], for members that the user chose or that are sent back as they were read. The type
@@ -66,12 +68,18 @@ impl Calling {
     /// A call of a path, for tests.
     #[cfg(test)]
     pub(crate) fn to(path: &str, read: Read) -> Self {
-        Self { ask: Ask::get(path), read, to: To::Slot(0), reread: None }
+        Self { ask: Ask::get(path), read, to: To::Slot(0), reread: None, is_count: false }
     }
 
     /// Leaves long values of the reply whole, because they are sent back.
     pub(crate) fn whole<O: Operation>(mut self) -> Self {
         self.read = whole::<O>;
+        self
+    }
+
+    /// The call changes nothing: the service only counts the rows that a change would match.
+    pub(crate) fn counting(mut self) -> Self {
+        self.is_count = true;
         self
     }
 

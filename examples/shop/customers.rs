@@ -1,197 +1,143 @@
 //! Customers of the shop, who are not users of the site. A code sent by mail begins a session.
 
-use std::net::Ipv4Addr;
+use std::net::SocketAddr;
 
 use axum::{
-    Extension,
-    extract::{FromRequestParts, State},
-    http::{HeaderMap, StatusCode, header, request::Parts},
-    response::IntoResponse,
+    extract::{ConnectInfo, Request, State},
+    http::{HeaderMap, header},
+    middleware::Next,
+    response::{IntoResponse as _, Response},
 };
 use cms_core::{
-    Actor, Change, Cms, Code, Error, OwnTables, Result,
+    Actor, Code, Error, OwnTables, Result,
     mail::{Mail, MailAddress, Subject},
-    plugins::TaskRun,
-    traffic::{
-        address::{client, network},
-        limiter::bucket::{AUTH, BACKEND, Bucket, Owner},
-    },
+    plugins::{EndpointCall, EndpointReply, TaskRun},
+    traffic::limiter::bucket::{AUTH, Owner},
 };
-use cms_http::{AppUser, Peer};
-use serde::Deserialize;
+use cms_http::{Api, AppUser, Peer};
 use sha2::{Digest as _, Sha256};
 
-use crate::answer::{Answer, Refusal, Sent};
-
-const MINUTE_MS: i64 = 60_000;
-const CODE_MS: i64 = 15 * MINUTE_MS;
-const SESSION_MS: i64 = 30 * 24 * 60 * MINUTE_MS;
+const CODE_MS: i64 = 15 * 60 * 1000;
+const SESSION_MS: i64 = 30 * 24 * 3600 * 1000;
 
 /// Codes and sessions, as digests. The log of mails shows its readers the codes themselves.
 pub const LOGINS: OwnTables = OwnTables::new(
     "logins",
     &["logins"],
     &[
-        "create table logins (digest {{bytes}} primary key, kind TEXT not null, \
-         mail TEXT not null, ends_at BIGINT not null) {{strict}}",
+        "create table logins (digest {{bytes}} primary key, mail TEXT not null, \
+         ends_at BIGINT not null) {{strict}}",
         // Added in the second version of the shop: a step that has run is never edited.
         "create index logins_by_end on logins (ends_at)",
     ],
 );
 
-type MaybePeer = Option<Extension<Peer>>;
-
-/// `POST /login {"mail"}`: mails a code, which is valid for 15 minutes.
-pub async fn log_in(
-    State(cms): State<Cms>,
-    peer: MaybePeer,
-    headers: HeaderMap,
-    Sent(login): Sent<Login>,
-) -> Answer {
-    spare(&cms, visitor(&cms, peer, &headers), AUTH).await?;
-    let to = MailAddress::parse(&login.mail.to_lowercase()).ok();
+/// `POST /api/checkout/code {"mail"}`: mails a code, which is valid for 15 minutes.
+pub async fn send_code(call: EndpointCall) -> Result<EndpointReply> {
+    let mail = call.body()["mail"].as_str().unwrap_or_default().to_lowercase();
     // The longest name of an `AppUser`.
-    let Some(to) = to.filter(|to| to.as_str().len() <= 200) else {
-        let expected = "an address such as anna@example.org is expected";
-        return Err(Error::invalid_field("mail", "format", expected).into());
-    };
-    spare(&cms, Owner::chosen(to.as_str()), AUTH).await?;
-    let mut change = cms.change(Actor::Visitor).await?;
-    let code = issue(&cms, &mut change, "code", to.as_str(), CODE_MS).await?;
+    let to = MailAddress::parse(&mail).ok().filter(|to| to.as_str().len() <= 200);
+    let expected = "an address such as anna@example.org is expected";
+    let to = to.ok_or_else(|| Error::invalid_field("mail", "format", expected))?;
+    let cms = call.cms()?;
+    // The API counts by network. This counts by mail: ten at once, then one in six seconds.
+    let taken = cms.limiter().take(Owner::chosen(to.as_str()), AUTH, None).await;
+    if let Some(seconds) = taken.and_then(|quota| quota.retry_after_s) {
+        return Err(Error::new(Code::RateLimited, "Wait a little.").retry_after(seconds));
+    }
+    let mut change = call.change().await?;
+    let (code, ends_at) = (cms.random().uuid_v4()?, change.now() + CODE_MS);
+    let insert = "insert into logins (digest, mail, ends_at) values ($1, $2, $3)";
+    let insert = call.items().sql(&mut change, insert).touches(["logins"]);
+    insert.bind(digest("code", &code)).bind(to.as_str()).bind(ends_at).run().await?;
     let text = format!("Your code is {code}");
     let mail = Mail::new("shop.login", to, Subject::of("Your login"), text);
     cms.mail().queue(&mut change, &mail).await?;
     change.commit().await?;
-    Ok(StatusCode::ACCEPTED.into_response())
+    Ok(EndpointReply::empty().status(202))
 }
 
-#[derive(Deserialize)]
-pub struct Login {
-    mail: String,
-}
-
-/// `POST /session {"code"}`: begins a session and sets its cookie. A code works once.
-pub async fn begin_session(
-    State(cms): State<Cms>,
-    peer: MaybePeer,
-    headers: HeaderMap,
-    Sent(proof): Sent<Proof>,
-) -> Answer {
-    spare(&cms, visitor(&cms, peer, &headers), AUTH).await?;
-    let mut change = cms.change(Actor::Visitor).await?;
-    let now = change.now();
-    // A statement has no texts in it: constants are bound as well.
-    let spend = "delete from logins where digest = $1 and kind = $2 and ends_at > $3 \
-                 returning mail";
-    let spend = cms.items().sql(&mut change, spend).touches(["logins"]);
-    let spend = spend.bind(digest(&proof.code)).bind("code").bind(now);
-    let Some((mail,)) = spend.optional::<(String,)>().await? else {
-        return Err(Error::new(Code::InvalidCode, "The code is wrong, spent or too old.").into());
-    };
-    let token = issue(&cms, &mut change, "session", &mail, SESSION_MS).await?;
-    change.commit().await?;
-    Ok((StatusCode::NO_CONTENT, [set_cookie(&token, SESSION_MS / 1000)]).into_response())
-}
-
-#[derive(Deserialize)]
-pub struct Proof {
-    code: String,
-}
-
-/// `DELETE /session`: ends the session.
-pub async fn end_session(State(cms): State<Cms>, _: Customer, headers: HeaderMap) -> Answer {
-    let mut change = cms.change(Actor::Visitor).await?;
-    let end = "delete from logins where digest = $1";
-    let end = cms.items().sql(&mut change, end).touches(["logins"]);
-    end.bind(digest(session_token(&headers).unwrap_or_default())).run().await?;
-    change.commit().await?;
-    Ok((StatusCode::NO_CONTENT, [set_cookie("", 0)]).into_response())
-}
-
-/// `SameSite=Strict`: pages of other websites cannot act for a customer.
-fn set_cookie(token: &str, seconds: i64) -> (header::HeaderName, String) {
-    let rest = "Path=/; HttpOnly; Secure; SameSite=Strict";
-    (header::SET_COOKIE, format!("__Host-customer={token}; Max-Age={seconds}; {rest}"))
-}
-
-/// The network of a visitor, as the limiter of the API counts it.
-fn visitor(cms: &Cms, peer: MaybePeer, headers: &HeaderMap) -> Owner {
-    let settings = cms.settings();
-    let lines = headers.get_all(&settings.proxy_header).iter().map(|line| line.as_bytes());
-    let peer = peer.map_or(Ipv4Addr::LOCALHOST.into(), |Extension(Peer(address))| address.ip());
-    Owner::Network(network(client(peer, &settings.trusted_proxies, lines)))
-}
-
-/// Refuses a caller that asks too often; a program's routes have no limit by themselves. `AUTH`
-/// lets ten requests pass at once, then one in six seconds; `BACKEND` 250, then four in a second.
-async fn spare(cms: &Cms, owner: Owner, bucket: Bucket) -> Result<()> {
-    let taken = cms.limiter().take(owner, bucket, None).await;
-    match taken.and_then(|quota| quota.retry_after_s) {
-        Some(seconds) => {
-            let slow = "You have asked often: wait a little.";
-            Err(Error::new(Code::RateLimited, slow).retry_after(seconds))
-        }
-        None => Ok(()),
+/// `POST /api/checkout/login {"code"}`: turns the code into a session and sets its cookie.
+pub async fn log_in(call: EndpointCall) -> Result<EndpointReply> {
+    let code = call.body()["code"].as_str().unwrap_or_default();
+    let mut change = call.change().await?;
+    let (token, now) = (call.cms()?.random().uuid_v4()?, change.now());
+    let begin = "update logins set digest = $1, ends_at = $2 where digest = $3 and ends_at > $4";
+    let begin = call.items().sql(&mut change, begin).touches(["logins"]);
+    let begin = begin.bind(digest("session", &token)).bind(now + SESSION_MS);
+    if begin.bind(digest("code", code)).bind(now).run().await? == 0 {
+        return Err(Error::new(Code::InvalidCode, "The code is wrong, spent or too old."));
     }
+    change.commit().await?;
+    Ok(with_cookie(&token, SESSION_MS / 1000))
 }
 
-/// Stores a code or a session, and returns its token.
-async fn issue(cms: &Cms, change: &mut Change, kind: &str, mail: &str, ms: i64) -> Result<String> {
-    let (token, ends_at) = (cms.random().uuid_v4()?, change.now() + ms);
-    let insert = "insert into logins (digest, kind, mail, ends_at) values ($1, $2, $3, $4)";
-    let insert = cms.items().sql(change, insert).touches(["logins"]);
-    insert.bind(digest(&token)).bind(kind).bind(mail).bind(ends_at).run().await?;
-    Ok(token)
+/// `POST /api/shop/logout`: ends the session.
+pub async fn log_out(call: EndpointCall) -> Result<EndpointReply> {
+    customer(&call)?;
+    let mut change = call.change().await?;
+    let end = call.items().sql(&mut change, "delete from logins where digest = $1");
+    end.touches(["logins"]).bind(session(call.headers())).run().await?;
+    change.commit().await?;
+    Ok(with_cookie("", 0))
 }
 
-fn digest(token: &str) -> Vec<u8> {
-    Sha256::digest(token).to_vec()
+/// `SameSite=Strict`: browsers do not send the cookie for pages of other websites.
+fn with_cookie(token: &str, seconds: i64) -> EndpointReply {
+    let rest = "Path=/; HttpOnly; Secure; SameSite=Strict";
+    let cookie = format!("__Host-customer={token}; Max-Age={seconds}; {rest}");
+    EndpointReply::empty().header("set-cookie", &cookie)
+}
+
+/// The digest of the session in the cookie.
+fn session(headers: &HeaderMap) -> Vec<u8> {
+    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|sent| sent.to_str().ok());
+    let mut cookies = cookies.flat_map(|sent| sent.split(';'));
+    let token = cookies.find_map(|cookie| cookie.trim().strip_prefix("__Host-customer="));
+    digest("session", token.unwrap_or_default())
+}
+
+/// With the kind in it, so that a code cannot be used as a session.
+fn digest(kind: &str, token: &str) -> Vec<u8> {
+    Sha256::digest([kind, token].concat()).to_vec()
+}
+
+/// Tells the API who calls: the address of the client, by which it counts requests, and the
+/// customer. Customers count only below `/api/shop/`: elsewhere an employee, logged in to the site
+/// with the same browser, would be taken for a customer. Without `by_token`, which would be wrong
+/// for a cookie, the API takes changes only with the `Origin` of a page that may call: one of its
+/// own host, or of an origin that an administrator has registered.
+pub async fn introduce(State(api): State<Api>, mut request: Request, next: Next) -> Response {
+    // Requests of tests have no address.
+    let address = request.extensions().get::<ConnectInfo<SocketAddr>>().copied();
+    if let Some(ConnectInfo(address)) = address {
+        request.extensions_mut().insert(Peer(address));
+    }
+    if request.uri().path().starts_with("/api/shop/") {
+        let query = "select mail from logins where digest = $1 and ends_at > $2";
+        let query = api.cms().db().sql(query).bind(session(request.headers()));
+        match query.bind(api.cms().clock().now()).optional::<(String,)>().await {
+            Ok(Some((mail,))) => drop(request.extensions_mut().insert(AppUser::new(mail))),
+            Ok(None) => {}
+            Err(error) => return api.refuse(&error).into_response(),
+        }
+    }
+    next.run(request).await
+}
+
+/// The mail of the customer who calls.
+pub fn customer(call: &EndpointCall) -> Result<&str> {
+    match call.actor() {
+        Actor::Application { name } => Ok(name),
+        _ => Err(Error::new(Code::LoginRequired, "Log in first.")),
+    }
 }
 
 /// The task `tidy`: removes expired codes and sessions.
 pub async fn tidy(run: TaskRun) -> Result<()> {
     let mut change = run.change().await?;
     let now = change.now();
-    let ended = "delete from logins where ends_at <= $1";
-    run.items().sql(&mut change, ended).touches(["logins"]).bind(now).run().await?;
+    let ended = run.items().sql(&mut change, "delete from logins where ends_at <= $1");
+    ended.touches(["logins"]).bind(now).run().await?;
     change.commit().await
-}
-
-/// The caller as a customer. A handler that takes one refuses everybody else.
-pub struct Customer(AppUser);
-
-impl FromRequestParts<Cms> for Customer {
-    type Rejection = Refusal;
-
-    async fn from_request_parts(parts: &mut Parts, cms: &Cms) -> Result<Self, Refusal> {
-        let query = "select mail from logins where digest = $1 and kind = 'session' \
-                     and ends_at > $2";
-        let token = session_token(&parts.headers).unwrap_or_default();
-        let query = cms.db().sql(query).bind(digest(token)).bind(cms.clock().now());
-        let Some((mail,)) = query.optional::<(String,)>().await? else {
-            return Err(Error::new(Code::LoginRequired, "Log in first.").into());
-        };
-        spare(cms, Owner::app_user(&mail), BACKEND).await?;
-        Ok(Self(AppUser::new(mail)))
-    }
-}
-
-fn session_token(headers: &HeaderMap) -> Option<&str> {
-    let cookies = headers.get_all(header::COOKIE).iter().filter_map(|sent| sent.to_str().ok());
-    let mut cookies = cookies.flat_map(|sent| sent.split(';'));
-    cookies.find_map(|cookie| cookie.trim().strip_prefix("__Host-customer="))
-}
-
-impl Customer {
-    pub fn mail(&self) -> &str {
-        self.0.name()
-    }
-
-    /// Begins a change in the customer's name, which the audit log shows. The second value would
-    /// be the rights of the customer's groups in the site: none here.
-    pub async fn change(&self, cms: &Cms) -> Result<Change> {
-        let change = cms.change(self.0.actor()).await?;
-        let (change, _) = cms.accounts().judge_app_user(change, &self.0).await?;
-        Ok(change)
-    }
 }

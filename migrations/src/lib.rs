@@ -3,7 +3,7 @@
 //! `cms-core` fills the tokens and applies the steps: `{{id}}` is a primary key that counts up,
 //! `{{json}}` a JSON column, `{{bytes}}` bytes, `{{false}}` and `{{true}}` the booleans,
 //! `{{strict}}` the mark of SQLite's STRICT tables, `{{binary}}` the order of lists in an index,
-//! `{{half_full}}` free room on each page of PostgreSQL, for rows that are updated often. Four
+//! `{{half_full}}` free room on each page of PostgreSQL, for rows that are updated often. Five
 //! more tokens stand for whole statements that differ by engine: [`SQLITE`] and [`POSTGRES`].
 //!
 //! A published step is never edited: databases that have it would refuse to start. Later changes
@@ -80,6 +80,12 @@ pub const ALL: &[Step] = &[
         sql: include_str!("../sql/0033_wide_event_indexes.sql"),
     },
     Step { version: 34, name: "stays", sql: include_str!("../sql/0034_stays.sql") },
+    Step { version: 35, name: "event_places", sql: include_str!("../sql/0035_event_places.sql") },
+    Step {
+        version: 36,
+        name: "deleted_assignees",
+        sql: include_str!("../sql/0036_deleted_assignees.sql"),
+    },
 ];
 
 /// A token and the statements that it stands for.
@@ -87,20 +93,23 @@ pub type Part = (&'static str, &'static str);
 
 /// `{{inbox_counts}}` keeps the counts of the inbox, `{{inbox_search}}` the index of its searches,
 /// `{{event_removed}}` the places of consumers.
-/// `{{event_order}}` is empty: SQLite has a `rowid` by itself.
-pub const SQLITE: [Part; 4] = [
+/// `{{event_order}}` and `{{event_places}}` are empty: SQLite has a `rowid` by itself.
+pub const SQLITE: [Part; 5] = [
     ("{{event_order}}", ""),
     ("{{inbox_counts}}", include_str!("../sql/sqlite/inbox_counts.sql")),
     ("{{inbox_search}}", include_str!("../sql/sqlite/inbox_search.sql")),
     ("{{event_removed}}", include_str!("../sql/sqlite/event_removed.sql")),
+    ("{{event_places}}", ""),
 ];
 
-/// As [`SQLITE`]; `{{event_order}}` is the column `rowid` of events.
-pub const POSTGRES: [Part; 4] = [
+/// As [`SQLITE`]; `{{event_order}}` is the column `rowid` of events, `{{event_places}}` the values
+/// of `rowid` and `place`.
+pub const POSTGRES: [Part; 5] = [
     ("{{event_order}}", include_str!("../sql/postgres/event_order.sql")),
     ("{{inbox_counts}}", include_str!("../sql/postgres/inbox_counts.sql")),
     ("{{inbox_search}}", include_str!("../sql/postgres/inbox_search.sql")),
     ("{{event_removed}}", include_str!("../sql/postgres/event_removed.sql")),
+    ("{{event_places}}", include_str!("../sql/postgres/event_places.sql")),
 ];
 
 #[cfg(test)]

@@ -136,7 +136,8 @@ async fn an_exchange_without_an_answer_waits_for_the_command() {
     });
     let other = other.connect(&url).await.unwrap();
     let mut held = other.begin().await.unwrap();
-    let lock = "select pg_advisory_xact_lock(7165923410)";
+    let lock = "select pg_advisory_xact_lock(7165923410 \
+                # (cast(hashtext(coalesce(current_schema(), '')) as bigint) << 32))";
     sqlx::Executor::execute(&mut *held, lock).await.unwrap();
     let unanswered = super::restore(&settings, &archive, true).await.unwrap_err();
     assert_eq!(unanswered.code(), Code::Unavailable, "{unanswered:?}");

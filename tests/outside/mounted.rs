@@ -13,6 +13,8 @@ use tokio::{net::TcpListener, sync::oneshot};
 async fn the_application_serves_the_api_below_a_path_and_stops() {
     let desk = mounted::Desk::new().expect("a manifest");
     let site = TestSite::builder().await.plugin(desk).open().await;
+    mounted::make_group(&site.cms).await.expect("a group");
+    site.fired().await;
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("its address");
     let (stop, stopped) = oneshot::channel::<()>();
@@ -27,7 +29,10 @@ async fn the_application_serves_the_api_below_a_path_and_stops() {
     assert_eq!(sent.headers()["x-accepted"], "yes");
     let health = client.get(format!("http://{address}/cms/healthz")).send().await.expect("a reply");
     assert_eq!(health.status(), 200);
-    assert_eq!(site.fired().await, ["desk.paid"]);
+    let noted = client.post(format!("http://{address}/payments"));
+    let noted = noted.header("authorization", "Bearer anna-was-here").send().await;
+    assert_eq!(noted.expect("a reply").status(), 204);
+    assert_eq!(site.fired().await, ["desk.paid", "desk.paid"]);
 
     stop.send(()).expect("it serves");
     served.await.expect("no panic").expect("it stops");

@@ -124,6 +124,13 @@ async fn a_test_is_tried_once_and_may_choose_a_provider_that_rests() {
         let tested = site.post("/api/backend/mail/test", body).await;
         has!(tested, {"status": "failed", "reason": "transactional: answered 503", "tries": 0});
         assert_eq!(broken.count(), count, "also while it rests");
+        if count == 1 {
+            let status = site.get("/api/backend/status").await;
+            let server = broken.url.trim_end_matches("/hook");
+            let told = format!("transactional ({server}) failed the last time: answered 503");
+            let mut findings = status["findings"].as_array().unwrap().iter();
+            assert!(findings.any(|one| one["found"] == *told), "{status}");
+        }
     }
     assert_eq!(smtp.connections(), 0);
     let providers = site.get("/api/backend/mail/providers").await;

@@ -239,8 +239,72 @@ async fn a_column_that_is_dropped_meanwhile_is_told() {
     for line in ["POST /api/backend/item?table=t", "PATCH /api/backend/item?table=t&id=1"] {
         let body = json!({"id": 2, "a": "z", "b": "z"});
         let refused = site.admin(line).json(body).refused(400, "database_error").await;
-        assert!(refused.text().contains("lost a column"), "{}", refused.text());
+        let told = "lost a column since the service read its schema (b)";
+        assert!(refused.text().contains(told), "{}", refused.text());
     }
+}
+
+/// Triggers of others skip rows, or refuse them in words that are not for callers.
+#[tokio::test]
+async fn what_others_skip_or_refuse_is_told() {
+    let tables = "create table p (id integer primary key); \
+                  create table log (v text not null); \
+                  create table t (id integer primary key, v text, kind text, \
+                  p integer references p (id) on delete restrict, \
+                  check (kind <> 'v' or p is null)); \
+                  insert into p values (1); insert into t values (1, 'x', null, 1);";
+    let refuse = "begin select case new.v when 'skip' then raise(ignore) \
+                  when 'boom' then raise(abort, 'no kind') end; end";
+    let site = adopted(
+        &format!(
+            "{tables} create trigger a before insert on t {refuse}; \
+             create trigger b before update on t {refuse}; \
+             create trigger c before delete on t begin select raise(ignore); end; \
+             create trigger d after insert on t when new.v = 'log' \
+             begin insert into log values (null); end"
+        ),
+        &format!(
+            "{tables} create function react() returns trigger language plpgsql as $$ begin \
+             if tg_op = 'DELETE' then return null; end if; \
+             if new.v = 'skip' then return null; end if; \
+             if new.v = 'log' then insert into log values (null); end if; \
+             if new.v = 'boom' then raise 'no kind'; end if; return new; end $$; \
+             create trigger a before insert or update or delete on t \
+             for each row execute function react()"
+        ),
+        &["t", "p"],
+    )
+    .await;
+    let traces = site.traces().await;
+    let (skips, boom) = ("a trigger or rule of t skips it", "A trigger of t refuses the row.");
+    let rule = "The row breaks a rule of t";
+    let (post, patch) = ("POST /api/backend/item?table=t", "PATCH /api/backend/item?table=t&id=1");
+    for (line, body, about) in [
+        (post, json!({"id": 2, "v": "skip", "kind": "k"}), skips),
+        (post, json!({"id": 2, "v": "boom", "kind": "k"}), boom),
+        (post, json!([{"id": 2, "v": "x"}, {"id": 3, "v": "skip"}]), skips),
+        // The column `v` of another table.
+        (post, json!({"id": 2, "v": "log"}), "A column of t may not be null."),
+        (patch, json!({"v": "skip"}), skips),
+        (patch, json!({"v": "boom", "kind": "k"}), boom),
+        (patch, json!({"v": "x", "kind": "v"}), rule),
+    ] {
+        let reply = site.admin(line).json(body).refused(400, "database_error").await;
+        assert!(reply.text().contains(about), "{}", reply.text());
+        // SQLite quotes the rule, and only its columns are named, written or not.
+        let is_quoted = about == rule && !site.database.is_postgres();
+        let named = if is_quoted { &["kind", "p"][..] } else { &[] };
+        let errors = reply.json()["errors"].as_array().cloned().unwrap_or_default();
+        let fields: Vec<_> = errors.iter().map(|one| one["field"].as_str().unwrap()).collect();
+        assert_eq!(fields, named);
+    }
+    let delete = site.admin("DELETE /api/backend/item?table=t&id=1");
+    let kept = delete.refused(400, "database_error").await;
+    assert!(kept.text().contains(skips), "{}", kept.text());
+    let named = site.admin("DELETE /api/backend/item?table=p&id=1").refused(409, "conflict").await;
+    assert!(named.text().contains("Other records name this row of p"), "{}", named.text());
+    assert_eq!(site.traces().await, traces);
+    assert_eq!(walk(&site, "t", 5, &[]).await, [r#"{"id":1,"v":"x","kind":null,"p":1}"#]);
 }
 
 /// SQLite lets NULL into every key that is no INTEGER.

@@ -57,9 +57,13 @@ async fn write(cms: &Cms, names: &[&str]) {
 }
 
 async fn write_by(cms: &Cms, mut change: Change, name: &str) {
-    let record = json!({"name": name, "value": 1});
-    cms.items().create(&mut change, "settings", record.as_object().unwrap()).await.unwrap();
+    add(cms, &mut change, name).await;
     change.commit().await.unwrap();
+}
+
+async fn add(cms: &Cms, change: &mut Change, name: &str) {
+    let record = json!({"name": name, "value": 1});
+    cms.items().create(change, "settings", record.as_object().unwrap()).await.unwrap();
 }
 
 /// The next events are those of these names; each is handled.
@@ -121,6 +125,32 @@ async fn a_name_goes_on_where_it_stood() {
     let waiting = tokio::spawn(async move { second.next().await });
     site.cms.close().await;
     assert!(soon(waiting).await.unwrap().is_none(), "a closed site ends it");
+}
+
+/// Whatever their ids, and the numbers of their transactions: a change that waits for a record has
+/// a lower number than the one that it waits for.
+#[tokio::test]
+async fn events_have_the_order_in_which_they_were_raised() {
+    let site = Site::open().await;
+    let mut consumer = named(&site.cms, "index").await;
+    let mut slow = site.cms.change(Actor::Operator).await.unwrap();
+    add(&site.cms, &mut slow, "first").await;
+    let mut expected = vec!["first"];
+    if site.database.is_postgres() {
+        write(&site.cms, &["ends before"]).await;
+        expected.push("ends before");
+    }
+    for name in ["second", "third", "fourth", "fifth"] {
+        add(&site.cms, &mut slow, name).await;
+        expected.push(name);
+    }
+    slow.commit().await.unwrap();
+    handle(&mut consumer, &expected).await;
+    if site.database.is_postgres() {
+        // An earlier version takes higher numbers for those of another server.
+        let higher = "cms_events where rowid >= txid_snapshot_xmax(txid_current_snapshot())";
+        assert_eq!(site.database.rows(higher).await, 0);
+    }
 }
 
 #[tokio::test]
@@ -251,7 +281,8 @@ async fn remove(site: &Site, which: &str) {
     site.database.run(format!("delete from cms_events where {which}")).await;
 }
 
-const NEWEST: &str = "id = (select id from cms_events order by rowid desc, id desc limit 1)";
+const NEWEST: &str = "id = (select id from cms_events order by rowid desc, place desc, id desc \
+                      limit 1)";
 
 /// Events that were removed before they were handled leave a gap, and the rest comes.
 #[tokio::test]

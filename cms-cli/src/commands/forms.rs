@@ -243,7 +243,7 @@ async fn export(out: &Output, client: &Client, args: &ExportArgs) -> Done {
     let Some(path) = &args.out else {
         return copy(out, client, &ask, !out.table, &mut Visible::stdout(out)).await;
     };
-    let mut file = WholeFile::create(path)?;
+    let mut file = WholeFile::private(path)?;
     copy(out, client, &ask, true, &mut file).await?;
     file.done()?;
     let note = format!("The submissions of {} are in {}.", args.form, path.display());

@@ -92,7 +92,11 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: MediaCommand) -> D
 async fn at(flags: &Flags, out: &Output, client: &Client, command: MediaCommand) -> Done {
     match command {
         MediaCommand::List { folder, kind, search, paging } => {
-            let columns = ["id", "path", "file_name", "size", "width", "height", "folder"];
+            let mut columns = ["id", "path", "file_name", "size", "width", "height", "folder"];
+            if out.table {
+                // The path is long: on a terminal it comes last, where narrow ones cut.
+                columns[1..].rotate_left(1);
+            }
             let query = |limit, cursor| WhichMedia {
                 id: None,
                 folder: folder.clone(),

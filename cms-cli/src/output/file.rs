@@ -21,10 +21,26 @@ pub(crate) struct WholeFile {
 
 impl WholeFile {
     pub(crate) fn create(path: &Path) -> Done<Self> {
+        Self::open(path, 0o666)
+    }
+
+    /// As [`WholeFile::create`], but only its owner can read the file: for data of people.
+    pub(crate) fn private(path: &Path) -> Done<Self> {
+        Self::open(path, 0o600)
+    }
+
+    fn open(path: &Path, mode: u32) -> Done<Self> {
         let mut part = OsString::from(path);
         part.push(".part");
         let part = PathBuf::from(part);
-        let file = File::create(&part).map_err(|e| Failure::file(&part, &e))?;
+        // A file that an interrupted command left may be readable by others.
+        let _ = fs::remove_file(&part);
+        let file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(mode)
+            .open(&part)
+            .map_err(|e| Failure::file(&part, &e))?;
         Ok(Self { path: path.to_owned(), part, file: BufWriter::new(file), is_done: false })
     }
 

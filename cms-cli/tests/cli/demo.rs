@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, process::Command};
 
 use serde_json::Value as Json;
 
-use crate::support::{Served, cms, cms_with, site};
+use crate::support::{Served, cms, cms_with, command, site};
 
 /// The funnel of the start page in each language.
 const FUNNELS: [&str; 2] = ["company-bicycles", "firmenraeder"];
@@ -159,6 +159,20 @@ fn the_demo_fills_a_site_that_init_made() {
     assert!(server.demo_text().contains("The key named demo"));
     assert!(cms(dir, "users list").ok().contains("root"));
     assert_eq!(server.stop().0, Some(0));
+}
+
+/// As in a container.
+#[test]
+fn the_demo_makes_a_site_whose_database_is_named_already() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let dir = folder.path().join("try");
+    let mut serve = command(&dir);
+    serve.args(["serve", "--demo"]).env("CMS_DATABASE_URL", "sqlite://data/cms.db");
+    let server = Served::started(serve).expect("a ready line");
+    assert_eq!(server.before_ready, [""; 0], "no secret is missing");
+    assert_eq!(server.stop().0, Some(0));
+    let local = std::fs::read_to_string(dir.join("cms.local.toml")).expect("made");
+    assert!(local.contains("\npassword_salt = \"") && dir.join("cms.toml").is_file(), "{local}");
 }
 
 #[test]

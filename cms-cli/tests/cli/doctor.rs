@@ -142,6 +142,8 @@ const SITES: &[Broken] = &[
     broken!("an address of a database that has no port",
         |_dir| Held::variable("CMS_DATABASE_URL", "postgres://u:p@h:port/d"),
         error "settings", "`database_url` must be postgres://", "correct the setting"),
+    broken!("a database that is a folder", |_dir| Held::variable("CMS_DATABASE_URL", "sqlite:///"),
+        error "settings", "`database_url` must name a file", "correct the setting"),
     broken!("a mail server without a port",
         |_dir| Held::variable("CMS_MAIL__SMTP_URL", "smtp://u:p@h:99999"),
         error "settings", "`mail.smtp_url` must be smtp://", "correct the setting"),

@@ -3,6 +3,7 @@
 use std::{
     io::{Read as _, Write as _},
     net::TcpStream,
+    os::unix::fs::PermissionsExt as _,
 };
 
 use serde_json::Value as Json;
@@ -113,6 +114,8 @@ fn submissions_are_listed_sorted_noted_and_taken_back() {
         run(&format!("export --no-bom --out {} --json", file.display())).json();
         let written = std::fs::read_to_string(&file).expect("a file");
         assert!(written.starts_with("submission.id,") && written.lines().count() == 4, "{written}");
+        let mode = std::fs::metadata(&file).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "only its owner reads who has written");
 
         run("views save Mine --where inbox_status=qualified --sort score").ok();
         assert!(run("views list").ok().contains("Mine"));

@@ -88,6 +88,16 @@ fn every_refusal_has_its_exit_code() {
 }
 
 #[test]
+fn command_line_service_and_document_know_the_same_states_of_jobs() {
+    let (dir, states) = (site(), "pending, sending, retry, delivered, failed, held, cancelled");
+    cms(dir.path(), "queue list --status faild").fails(2).tells(&format!("values: {states}]"));
+    let ask = "api GET /api/backend/webhooks/queue?status=faild";
+    cms(dir.path(), ask).fails(1).tells(&format!("only {states}."));
+    let pattern = format!("^({})$", states.replace(", ", "|"));
+    assert!(cms(dir.path(), "api GET /api/openapi.json").ok().contains(&pattern));
+}
+
+#[test]
 fn a_backup_says_what_is_wrong_and_repeats_no_private_key() {
     let dir = site();
     let secret = "AGE-SECRET-KEY-1QQPQQQSYQCYQ5RQWZQFPG9SCRGWPUGPZYSNZS23V9CCRYDPK8QAQVQS9PV";

@@ -15,11 +15,16 @@ use super::{
     walk::Walk,
 };
 use crate::{
-    Error, Result,
+    Clock, Error, Random, Result,
     ground::private,
     media::Files,
     settings::{Database, Settings},
 };
+
+/// Lets later clears of the cache get higher numbers. SQLite does so by itself.
+#[cfg(feature = "postgres")]
+const COUNT_ON: &str = "select setval(pg_get_serial_sequence('cms_cache_clears', 'id'), max(id)) \
+                        from cms_cache_clears";
 
 /// A site that was restored.
 #[derive(Clone, Debug, serde::Serialize)]
@@ -121,6 +126,11 @@ impl JudgedArchive {
                     .to_owned(),
             );
         }
+        warnings.push(format!(
+            "nobody is logged in, and keys, passwords, rights, links to drafts and recovery codes \
+             are those of {}: revoke again what was revoked since",
+            self.manifest.made_at
+        ));
         Ok(Restored {
             made_at: self.manifest.made_at.clone(),
             rows: self.manifest.rows.values().sum(),
@@ -163,6 +173,7 @@ impl JudgedArchive {
         }
         private::create_folder(&place.plugins).map_err(|e| unmoved(&place.plugins, e))?;
         let laid = self.lay(media, plugins, place, database, "restore", settings, told).await?;
+        self.outdate(place, database).await?;
         let synced: Vec<_> = [place.media.clone(), Some(place.plugins.clone()), place.file.clone()]
             .into_iter()
             .flatten()
@@ -247,6 +258,46 @@ impl JudgedArchive {
         }
     }
 
+    /// Removes from the staged database what must not come back. Sessions and logins under way may
+    /// have been ended since the backup. Redis may keep replies of the replaced site, and the
+    /// counts of tables repeat: a clear of the cache outdates these replies. Its number is far
+    /// above those of the replaced site, so no process has seen it.
+    async fn outdate(&self, place: &Place, database: &Database) -> Result<()> {
+        // A database that was never migrated has none of these tables.
+        if !self.manifest.rows.contains_key("cms_sessions") {
+            return Ok(());
+        }
+        let random = u32::from_be_bytes(Random::system().bytes()?);
+        let (step, now) = ((1_i64 << 32) + i64::from(random), Clock::system().now());
+        let statements = format!(
+            "delete from cms_sessions; delete from cms_pending_logins; \
+             insert into cms_cache_clears (id, prefix, created_at) \
+             select coalesce(max(id), 0) + {step}, '', {now} from cms_cache_clears"
+        );
+        match database {
+            #[cfg(feature = "sqlite")]
+            Database::Sqlite { .. } => {
+                let file = place.file.as_ref().ok_or_else(|| Error::internal("no place"))?;
+                crate::db::save::sqlite::run(file, statements).await
+            }
+            #[cfg(feature = "postgres")]
+            Database::Postgres { url, .. } => {
+                use crate::db::{dialect::quote, save::postgres};
+                let schemas = place.schemas.as_ref().ok_or_else(|| Error::internal("no place"))?;
+                let text = format!(
+                    "begin; set local search_path to {}; {statements}; {COUNT_ON}; commit",
+                    quote(&schemas.staged)
+                );
+                let mut connection = postgres::session(url.expose()).await?;
+                let done = postgres::run(&mut connection, text).await;
+                postgres::close(connection).await;
+                done
+            }
+            #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
+            _ => Err(super::missing_engine()),
+        }
+    }
+
     fn expect_rows(&self, found: &std::collections::BTreeMap<String, i64>) -> Result<()> {
         match *found == self.manifest.rows {
             true => Ok(()),
@@ -265,7 +316,7 @@ struct Staged {
 /// Undoes the preparations. If that fails too, the journal stays, and the next command reports it.
 async fn undone(journal: Journal, settings: &Settings, why: Error) -> Error {
     if let Err(error) = journal.undo(settings).await {
-        tracing::warn!(%error, "what was prepared for the restore cannot be removed");
+        tracing::warn!(?error, "what was prepared for the restore cannot be removed");
     }
     why
 }

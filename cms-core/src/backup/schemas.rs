@@ -78,10 +78,11 @@ pub(super) async fn exchange(settings: &Settings, schemas: &Schemas) -> Result<b
     exchanged
 }
 
-/// Begins a transaction. First waits for an exchange that this process has given up but the server
-/// still runs.
+/// Begins a transaction. First waits for an exchange of this site that this process has given up
+/// but the server still runs.
 #[cfg(feature = "postgres")]
-const BEGIN: &str = "begin; select pg_advisory_xact_lock(7165923410)";
+const BEGIN: &str = "begin; select pg_advisory_xact_lock(7165923410 \
+                     # (cast(hashtext(coalesce(current_schema(), '')) as bigint) << 32))";
 
 /// Whether the staged tables are not in their place yet.
 #[cfg(feature = "postgres")]

@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     Clock, Code, Error, Millis, Random, Result,
     db::{
-        Cached, Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, SnapshotVersion, Sql, Step, Tx,
-        Value, args,
+        self, Cached, Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, SnapshotVersion, Sql,
+        Step, Tx, Value, args,
     },
     events::{self, Event, JudgedEvent, Outbox, Payload},
 };
@@ -25,6 +25,7 @@ use holders::Holder;
 pub(crate) use holders::{Call, Holders};
 pub use outcome::Outcome;
 use serde_json::json;
+use sqlx::error::ErrorKind;
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -553,7 +554,8 @@ impl Change {
     /// Commits everything, or nothing.
     ///
     /// # Errors
-    /// `unavailable` when the database cannot write. `internal_error` after a statement or a hook
+    /// `unavailable` when the database cannot write. `conflict` or `database_error` when a deferred
+    /// rule or trigger of a table refuses the change. `internal_error` after a statement or a hook
     /// that failed, and for a change on behalf of a key or a user who was not judged again under
     /// it: begin such a change with [`Keys::change`](crate::keys::Keys::change) or
     /// [`Accounts::change`](crate::accounts::Accounts::change).
@@ -584,13 +586,28 @@ impl Change {
 #[error("{0} changed no row")]
 struct NoRow(&'static str);
 
-/// Adopted tables may have deferred foreign keys, which the engine checks at the commit.
+/// Adopted tables may have deferred rules and triggers, which the engine checks at the commit.
 fn deferred(error: Error) -> Error {
-    if !error.is_broken_reference() {
-        return error;
-    }
-    let detail = "A row refers to a record that does not exist. Nothing was changed.";
-    Error::new(Code::Conflict, detail).caused_by(error)
+    const TRIGGER: &str = "A trigger refuses the change";
+    let Some(sqlx::Error::Database(cause)) = error.database() else { return error };
+    let (code, what) = match cause.kind() {
+        ErrorKind::ForeignKeyViolation => {
+            (Code::Conflict, "A row refers to a record that does not exist")
+        }
+        ErrorKind::UniqueViolation => (Code::Conflict, "Another row already has this value"),
+        ErrorKind::ExclusionViolation => (Code::Conflict, "Another row excludes this one"),
+        // Only triggers check a rule so late.
+        ErrorKind::CheckViolation => (Code::DatabaseError, TRIGGER),
+        ErrorKind::Other if cause.code().is_some_and(|code| code.starts_with("P0")) => {
+            (Code::DatabaseError, TRIGGER)
+        }
+        _ => return error,
+    };
+    let columns = match db::violated_columns(cause.as_ref()) {
+        "" => String::new(),
+        names => format!(" ({names})"),
+    };
+    Error::new(code, format!("{what}{columns}. Nothing was changed.")).caused_by(error)
 }
 
 pub(crate) fn is_unique_violation(error: &Error) -> bool {

@@ -211,18 +211,24 @@ fn double(sent: &Value, spelled: &str) -> Checked<Value> {
 /// Whether a double keeps the significant digits of its text. Any number of 17 digits is taken, and
 /// any whole number of 15.
 fn keeps_digits(number: f64, spelled: &str) -> bool {
-    let digits_of = |text: &str| {
-        let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-        let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-        digits.trim_matches('0').to_owned()
-    };
-    let digits = digits_of(spelled);
+    let digits = |text: &str| significant_digits(text.as_bytes()).collect::<Vec<_>>();
+    let expected = digits(spelled);
     let taken = if spelled.contains(['.', 'e', 'E']) { 17 } else { 15 };
-    if digits.len() <= taken {
-        return digits.is_empty() || number != 0.0;
+    if expected.len() <= taken {
+        return expected.is_empty() || number != 0.0;
     }
-    let places = digits.len() - 1;
-    places < DOUBLE_DIGITS && digits_of(&format!("{number:.places$e}")) == digits
+    let places = expected.len() - 1;
+    places < DOUBLE_DIGITS && digits(&format!("{number:.places$e}")) == expected
+}
+
+/// The digits of a number's text from the first to the last that is not zero, without exponent.
+pub fn significant_digits(number: &[u8]) -> impl Iterator<Item = u8> {
+    let is_exponent = |byte: &u8| matches!(byte, b'e' | b'E');
+    let mantissa = number.split(is_exponent).next().unwrap_or_default();
+    let counts = |byte: &u8| (b'1'..=b'9').contains(byte);
+    let start = mantissa.iter().position(counts).unwrap_or(0);
+    let end = mantissa.iter().rposition(counts).map_or(0, |last| last + 1);
+    mantissa[start..end].iter().copied().filter(u8::is_ascii_digit)
 }
 
 fn decimal(sent: &Value, spelled: &str, limited: bool) -> Checked<Value> {

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     AuditEntry, Change, Code, Error, Result,
-    db::{Db, IndexState, Lock, NewIndex, args},
+    db::{Db, Fault, IndexState, Lock, NewIndex, args},
 };
 
 /// How far the tables of a plugin match their declaration. A later variant misses more.
@@ -166,10 +166,13 @@ pub(crate) async fn build(db: &Db, plugin: &str, build: &Build) -> Result<bool> 
 /// Reports the engine's own message, because the operator wrote the declaration or knows who did.
 pub(crate) fn with_engine_message(plugin: &str, error: Error) -> Error {
     match error.database() {
-        Some(sqlx::Error::Database(cause)) if error.code() == Code::Internal => load_error(
-            format!("{plugin}: the database refuses the declaration: {}.", cause.message()),
-        )
-        .caused_by(error),
+        Some(sqlx::Error::Database(cause))
+            if error.code() == Code::Internal || error.fault() == Some(Fault::Forbidden) =>
+        {
+            let said = cause.message();
+            load_error(format!("{plugin}: the database refuses the declaration: {said}."))
+                .caused_by(error)
+        }
         _ => error,
     }
 }

@@ -19,6 +19,8 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 
 pub use self::core::{RESOURCES, Resource, ResourceColumn};
+#[doc(hidden)]
+pub use check::significant_digits;
 pub use declaration::{ColumnDeclaration, TableDeclaration};
 #[doc(hidden)]
 pub use form::check_less;

@@ -36,9 +36,9 @@ impl Db {
                 (Pool::Sqlite(readers, writer), OwnPool::sqlite(path), index, is_read_only)
             }
             #[cfg(feature = "postgres")]
-            Database::Postgres { url, idle_in_transaction_s } => {
+            Database::Postgres { url, idle_in_transaction_s, max_connections } => {
                 let options = options(url.expose(), *idle_in_transaction_s)?;
-                let server = postgres(options.clone(), &epochs).await?;
+                let server = postgres(options.clone(), *max_connections, &epochs).await?;
                 (Pool::Postgres(server), OwnPool::postgres(options), None, false)
             }
             #[cfg(not(all(feature = "sqlite", feature = "postgres")))]
@@ -66,6 +66,7 @@ const CONNECT_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(10);
 #[cfg(feature = "postgres")]
 async fn postgres(
     options: sqlx::postgres::PgConnectOptions,
+    max_connections: u64,
     epochs: &Arc<super::Epochs>,
 ) -> Result<super::server::Server> {
     use std::io;
@@ -82,7 +83,7 @@ async fn postgres(
     };
     let first = first.map_err(late).map_err(|e| unreachable(e.into()))?.map_err(refused)?;
     first.close().await.map_err(unreachable)?;
-    Ok(super::server::Server::new(options, CONNECT_TIMEOUT, epochs))
+    Ok(super::server::Server::new(options, CONNECT_TIMEOUT, max_connections, epochs))
 }
 
 #[cfg(feature = "postgres")]
@@ -116,14 +117,26 @@ pub(super) fn options(
     use std::str::FromStr as _;
 
     use sqlx::{ConnectOptions, postgres::PgConnectOptions};
-    // The text of times and numbers must not depend on the server's configuration.
-    let options = PgConnectOptions::from_str(url)
-        .map_err(unreachable)?
+    let options = PgConnectOptions::from_str(url).map_err(unreachable)?;
+    // The driver keeps the brackets of an IPv6 address, and then looks for a host of that name.
+    let bare = options.get_host().strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let options = match bare.map(str::to_owned) {
+        Some(host) => options.host(&host),
+        None => options,
+    };
+    let options = options
+        // Values, names and locks must not depend on what the server, the database or the role
+        // has set.
         .options([
             ("timezone", "UTC"),
             ("datestyle", "ISO"),
             ("intervalstyle", "iso_8601"),
             ("extra_float_digits", "1"),
+            ("bytea_output", "hex"),
+            ("array_nulls", "on"),
+            ("standard_conforming_strings", "on"),
+            ("quote_all_identifiers", "off"),
+            ("default_transaction_isolation", "read committed"),
         ])
         // A process that stands still, or loses its network, must not hold its locks for long.
         .options([("idle_in_transaction_session_timeout", format!("{idle_in_transaction_s}s"))])
@@ -137,4 +150,21 @@ pub(super) fn options(
         None => options.application_name("cms"),
         Some(_) => options,
     })
+}
+
+#[cfg(all(test, feature = "postgres"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_of_either_protocol_is_a_host() {
+        for (url, host) in [
+            ("postgres://u:p@[::1]:5433/d", "::1"),
+            ("postgres://u:p@127.0.0.1/d", "127.0.0.1"),
+            ("postgres://db.example.org/d", "db.example.org"),
+        ] {
+            let found = options(url, 5).map(|options| options.get_host().to_owned());
+            assert_eq!(found.ok().as_deref(), Some(host), "{url}");
+        }
+    }
 }

@@ -2,7 +2,13 @@
 
 use std::io;
 
+use super::reach::{Fault, fault_of};
 use crate::{Code, Error};
+
+/// PostgreSQL finds no schema to work in. It passes over schemas that the user may not use.
+pub(super) const NO_SCHEMA: &str = "PostgreSQL has none of the schemas that search_path names, or \
+                                    its user may not use them: `create schema NAME authorization \
+                                    USER`, or correct search_path.";
 
 impl From<sqlx::Error> for Error {
     fn from(cause: sqlx::Error) -> Self {
@@ -10,14 +16,17 @@ impl From<sqlx::Error> for Error {
             let what = "The site was closed: nothing was changed.";
             return Error::new(Code::Unavailable, what).caused_by(cause);
         }
-        if is_unavailable(&cause) {
-            return Error::new(
-                Code::Unavailable,
-                "The database cannot be reached, is busy or full; nothing was changed. Try again.",
-            )
-            .caused_by(cause);
-        }
-        Error::internal(cause)
+        let what = match fault_of(&cause) {
+            Some(Fault::Forbidden) => {
+                "The database's user lacks a right; nothing was changed. The cause names what it \
+                 needs."
+            }
+            _ if is_unavailable(&cause) => {
+                "The database cannot be reached, is busy or full; nothing was changed. Try again."
+            }
+            _ => return Error::internal(cause),
+        };
+        Error::new(Code::Unavailable, what).caused_by(cause)
     }
 }
 

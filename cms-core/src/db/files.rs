@@ -55,6 +55,33 @@ pub(super) fn note(database: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Which file a process has opened, to notice when its place holds another one, or none.
+#[cfg(feature = "sqlite")]
+pub(super) struct OpenedFile {
+    path: PathBuf,
+    id: Id,
+}
+
+#[cfg(feature = "sqlite")]
+impl OpenedFile {
+    /// The file at this path. A program may change its working directory later.
+    pub(super) fn at(path: &Path) -> io::Result<Self> {
+        let path = std::path::absolute(path)?;
+        let id = id(&fs::metadata(&path)?);
+        Ok(Self { path, id })
+    }
+
+    /// Whether the file is still there. Rights to its folder that were taken away since do not
+    /// count.
+    pub(super) fn is_in_place(&self) -> bool {
+        use io::ErrorKind::{NotADirectory, NotFound};
+        match fs::metadata(&self.path) {
+            Ok(about) => id(&about) == self.id,
+            Err(error) => !matches!(error.kind(), NotFound | NotADirectory),
+        }
+    }
+}
+
 /// The path of a file that SQLite keeps beside the database: beside the file itself, not beside a
 /// link to it.
 ///

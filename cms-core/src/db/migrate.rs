@@ -7,10 +7,12 @@ use std::collections::BTreeSet;
 
 use sqlx::AssertSqlSafe;
 
-use super::{Db, Fault, Lock};
+use super::{Db, Fault, Lock, fault::NO_SCHEMA};
 use crate::{Clock, Code, Error, Result, db::args, ground::crypto};
 
 pub(crate) mod sql {
+    use crate::db::PerEngine;
+
     crate::db::statements! {
         APPLIED = "select version, name, checksum from cms_migrations order by version";
         /// When the site was made.
@@ -19,6 +21,15 @@ pub(crate) mod sql {
         RECORD = "insert into cms_migrations (version, name, checksum, applied_at) values ($1, \
                   $2, $3, $4)";
     }
+    /// The schema in which new tables are made, and the one in which `cms_migrations` is found;
+    /// null: none.
+    pub(super) const PLACE: PerEngine<&str> = PerEngine {
+        sqlite: "select 'main', (select 'main' from sqlite_schema where type = 'table' and name = \
+                 'cms_migrations')",
+        postgres: "select cast(current_schema() as text), (select cast(n.nspname as text) from \
+                   pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = \
+                   to_regclass('cms_migrations'))",
+    };
     pub(super) const TABLE: &str = "create table if not exists cms_migrations (version bigint \
                                     primary key, name text not null, \
                                     checksum text not null, applied_at bigint not null)";
@@ -70,6 +81,9 @@ impl Db {
         if !apply || steps.iter().all(|step| step.applied) {
             return Ok(steps);
         }
+        if steps.iter().all(|step| !step.applied) {
+            self.expect_unicode().await?;
+        }
         self.apply(clock).await.map_err(may_make)
     }
 
@@ -91,10 +105,35 @@ impl Db {
 
     /// Reads the applied steps. Needs neither a lock nor the right to create tables.
     async fn steps_applied(&self) -> Result<Vec<Applied>> {
-        match self.describe("cms_migrations").await? {
-            Some(_) => self.all(sql::APPLIED, Vec::new()).await,
-            None => Ok(Vec::new()),
+        type Place = (Option<String>, Option<String>);
+        let place = self.one::<Place>(self.dialect().of(&sql::PLACE), args![]).await?;
+        match place {
+            (Some(here), Some(found)) if here == found => self.all(sql::APPLIED, args![]).await,
+            (Some(here), Some(found)) => Err(Error::new(
+                Code::Unavailable,
+                format!(
+                    "The schema {found} holds a site, and new tables would be made in {here}: \
+                     take {found} out of search_path to have a site of its own in {here}, or \
+                     {here} to use the one in {found}."
+                ),
+            )),
+            (Some(_), None) => Ok(Vec::new()),
+            (None, _) => Err(Error::new(Code::Unavailable, NO_SCHEMA)),
         }
+    }
+
+    /// Refuses to make a site in a database that cannot hold every text.
+    async fn expect_unicode(&self) -> Result<()> {
+        let Some(ask) = self.dialect().server() else { return Ok(()) };
+        let (encoding, _): (String, i64) = self.one(ask, args![]).await?;
+        if encoding == "UTF8" {
+            return Ok(());
+        }
+        let what = format!(
+            "The database encodes texts as {encoding}, and cms needs UTF-8: `createdb -E UTF8 -T \
+             template0 NAME` makes one; then correct database_url or db_db."
+        );
+        Err(Error::new(Code::Unavailable, what))
     }
 }
 

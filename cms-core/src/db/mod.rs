@@ -153,7 +153,7 @@ impl Db {
             #[cfg(feature = "postgres")]
             Pool::Postgres(server) => {
                 let args = value::bind::<sqlx::Postgres>(args)?;
-                let mut tries = server::LOST_TRIES;
+                let mut tries = server.lost_tries();
                 let rows = loop {
                     let query = sqlx::query_with::<sqlx::Postgres, _>(sql.clone(), args.clone());
                     let mut held = server.connection().await?;
@@ -341,13 +341,14 @@ impl Db {
     }
 }
 
-/// The columns of a violated key, which PostgreSQL names beside its message.
+/// The columns of a violated rule, which PostgreSQL names beside its message.
 pub(crate) fn violated_columns(cause: &dyn sqlx::error::DatabaseError) -> &str {
     #[cfg(feature = "postgres")]
     if let Some(cause) = cause.try_downcast_ref::<sqlx::postgres::PgDatabaseError>() {
         // References, unique keys, exclusions. The details of other errors hold values.
         let is_of_key = ["23001", "23503", "23505", "23P01"].contains(&cause.code());
-        return cause.detail().filter(|_| is_of_key).map_or("", named_key);
+        let key = cause.detail().filter(|_| is_of_key).map(named_key);
+        return cause.column().or(key).unwrap_or_default();
     }
     let _ = cause;
     ""

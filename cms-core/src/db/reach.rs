@@ -37,6 +37,8 @@ pub(crate) enum Fault {
     Full,
     /// The file cannot be opened.
     Unopened,
+    /// The socket, or a file that the address names, is not there.
+    Missing,
 }
 
 /// PostgreSQL's message about a database that does not exist.
@@ -59,7 +61,8 @@ impl Error {
 pub(super) fn fault_of(error: &sqlx::Error) -> Option<Fault> {
     match error {
         sqlx::Error::Io(error) => Some(match error.kind() {
-            ErrorKind::ConnectionRefused | ErrorKind::NotFound => Fault::Refused,
+            ErrorKind::ConnectionRefused => Fault::Refused,
+            ErrorKind::NotFound => Fault::Missing,
             ErrorKind::TimedOut => Fault::Silent,
             ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => Fault::Speechless,
             _ => Fault::Network,
@@ -130,8 +133,12 @@ pub(crate) fn remedy(settings: &Settings, error: &Error) -> String {
         Ok(Database::Postgres { url, .. }) => url,
         Ok(Database::Sqlite { path, .. }) => {
             return match fault {
+                _ if path.is_dir() => "it is a folder: let database_url name a file".to_owned(),
                 Some(Fault::Locked) => "end the program that keeps it locked".to_owned(),
                 Some(Fault::Full) => "make room on the database's disk".to_owned(),
+                Some(Fault::Unopened) if !super::ready::is_obstructed(&path) => {
+                    "correct what the error names".to_owned()
+                }
                 Some(Fault::ReadOnly | Fault::Unopened) => writing(settings),
                 _ if path.exists() => "correct what the error names".to_owned(),
                 _ => "put the file back, or correct database_url; for a new site `cms migrate up` \
@@ -149,13 +156,16 @@ pub(crate) fn remedy(settings: &Settings, error: &Error) -> String {
         return format!("correct what the error names, see {host}");
     };
     match fault {
-        Some(Fault::Refused) => format!(
+        Some(Fault::Missing) if !place.starts_with('/') => {
+            format!("a file that {host} names is not there: correct sslrootcert, sslcert or sslkey")
+        }
+        Some(Fault::Refused | Fault::Missing) => format!(
             "nothing listens at {place}: start PostgreSQL there (`systemctl start postgresql`), or \
              correct {host}"
         ),
         Some(Fault::Silent) => format!(
             "{place} does not answer: look at its machine and at firewalls in between, or correct \
-             {host}"
+             {host}, or let database.max_connections be smaller"
         ),
         Some(Fault::Speechless) => format!(
             "{place} accepts connections but does not speak PostgreSQL: check the server behind \
@@ -166,7 +176,9 @@ pub(crate) fn remedy(settings: &Settings, error: &Error) -> String {
             format!("`createdb {database}` on the server, then `cms migrate up`; or correct {name}")
         }
         Some(Fault::Crowded) => {
-            "raise max_connections of PostgreSQL, or end other programs that use it".to_owned()
+            "let database.max_connections be smaller, or raise the limit: max_connections of \
+             PostgreSQL, `alter role USER connection limit N`"
+                .to_owned()
         }
         Some(Fault::Starting) => "wait until PostgreSQL has started, then ask again".to_owned(),
         Some(Fault::Network) => format!("correct {host}, or look at the network to {place}"),
@@ -195,8 +207,8 @@ pub(crate) fn writing(settings: &Settings) -> String {
             format!("let the user that runs cms write the file and its folder: chmod u+rw {path}")
         }
         _ => "let the database's user write: `alter role USER set default_transaction_read_only = \
-              off`, and grant it insert, update and delete on all tables; options in database_url \
-              count too"
+              off`, and grant it select, insert, update and delete on all tables; options in \
+              database_url count too"
             .to_owned(),
     }
 }
@@ -237,6 +249,18 @@ mod tests {
 
     #[test]
     #[cfg(feature = "postgres")]
+    fn a_missing_file_is_a_socket_or_a_certificate() {
+        for (url, words) in [
+            ("postgres://u@%2Frun%2Fpg/shop", "nothing listens at /run/pg"),
+            ("postgres://u@h/shop?sslrootcert=/none", "correct sslrootcert"),
+        ] {
+            let told = told(url, io::ErrorKind::NotFound);
+            assert!(told.contains(words), "{told}");
+        }
+    }
+
+    #[test]
+    #[cfg(feature = "postgres")]
     fn a_database_that_does_not_exist_is_to_be_made() {
         let cause = NoDatabase("database \"shop\" does not exist".to_owned());
         let error = Error::new(crate::Code::Unavailable, "").caused_by(cause);
@@ -244,6 +268,16 @@ mod tests {
         let url = Secret::new("postgres://u:sesame@db.example.org/shop");
         let settings = Settings { database_url: Some(url), ..Settings::default() };
         assert!(remedy(&settings, &error).starts_with("`createdb shop`"));
+    }
+
+    #[test]
+    fn a_folder_is_no_database() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let url = format!("sqlite://{}", folder.path().display());
+        assert_eq!(
+            told(&url, io::ErrorKind::Other),
+            "it is a folder: let database_url name a file"
+        );
     }
 
     #[test]
@@ -258,6 +292,7 @@ mod tests {
     fn codes_of_both_engines_are_told_apart() {
         for (code, fault) in [
             ("25006", Some(Fault::ReadOnly)),
+            ("42501", Some(Fault::Forbidden)),
             ("28P01", Some(Fault::Login)),
             ("57P03", Some(Fault::Starting)),
             ("23505", None),

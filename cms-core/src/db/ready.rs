@@ -1,7 +1,10 @@
 //! Whether the database can serve this site: a session can be opened and may write, and the
 //! schema is up to date.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use rustix::{fs, io::Errno};
 
@@ -11,8 +14,8 @@ use crate::{Code, Error, Result};
 pub(crate) mod sql {
     use crate::db::{PerEngine, Statement};
 
-    /// What keeps the session from writing (0 nothing, 1 its server or user, 2 the server is a
-    /// standby), and the number of steps that the schema has.
+    /// What keeps the session from writing (0 nothing, 1 its settings, 2 the server is a standby,
+    /// 3 its user has no right to), and the number of steps that the schema has.
     pub(crate) const READY: PerEngine<Statement> = PerEngine {
         sqlite: Statement::new(
             concat!(module_path!(), "::READY"),
@@ -21,7 +24,9 @@ pub(crate) mod sql {
         postgres: Statement::new(
             concat!(module_path!(), "::READY"),
             "select cast(case when pg_is_in_recovery() then 2 \
-             when current_setting('transaction_read_only') = 'on' then 1 else 0 end as bigint), \
+             when current_setting('transaction_read_only') = 'on' then 1 \
+             when has_table_privilege('cms_table_epochs', 'insert') \
+             and has_table_privilege('cms_table_epochs', 'update') then 0 else 3 end as bigint), \
              (select count(*) from cms_migrations)",
         ),
     };
@@ -41,6 +46,7 @@ impl Db {
     /// # Errors
     /// `unavailable` with the reason.
     pub(crate) async fn ready(&self) -> Result<()> {
+        self.expect_file()?;
         // After disk errors the system mounts the disk again, read-only. Rights to the file that
         // were taken away since do not count: this process has the file open.
         let obstacle = self.file.as_deref().and_then(write_obstacle);
@@ -54,6 +60,19 @@ impl Db {
             Err(error) if self.dialect() == super::Dialect::Sqlite => Err(error),
             Ok(answer) if judge(answer).is_ok() => Ok(()),
             Ok(_) | Err(_) => judge(in_time(self.ask_apart()).await?),
+        }
+    }
+
+    /// Whether SQLite's file is still in its place.
+    ///
+    /// # Errors
+    /// `unavailable` when it was moved, removed or replaced; every write is then refused.
+    pub(crate) fn expect_file(&self) -> Result<()> {
+        match &self.pool {
+            #[cfg(feature = "sqlite")]
+            Pool::Sqlite(_, writer) => writer.expect_file(),
+            #[cfg(feature = "postgres")]
+            Pool::Postgres(_) => Ok(()),
         }
     }
 
@@ -85,6 +104,20 @@ pub(super) fn write_obstacle(file: &Path) -> Option<Errno> {
     refused.filter(|why| [Errno::ACCESS, Errno::PERM, Errno::ROFS].contains(why))
 }
 
+/// Whether this process may not write the file, its log and the log's index, or their folder. A
+/// link that leads nowhere counts: SQLite does not follow it.
+pub(super) fn is_obstructed(file: &Path) -> bool {
+    let beside = |end: &str| {
+        let mut path = file.as_os_str().to_owned();
+        path.push(end);
+        PathBuf::from(path)
+    };
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new(".")).to_owned();
+    let mut paths = ["", "-wal", "-shm"].map(beside).into_iter().chain([folder]);
+    paths.any(|path| write_obstacle(&path).is_some() || (path.is_symlink() && !path.exists()))
+}
+
 async fn in_time(answer: impl Future<Output = Result<Answer>>) -> Result<Answer> {
     match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
         Ok(Ok(answer)) => Ok(answer),
@@ -109,6 +142,10 @@ fn judge((obstacle, steps): Answer) -> Result<()> {
             "The database is read-only: let its user write (default_transaction_read_only), or \
              correct database_url."
         }
+        3 => {
+            "The database's user may only read: grant it select, insert, update and delete on all \
+             tables, or correct database_url."
+        }
         _ => {
             "The database is a standby, which only reads: correct database_url, or make it the \
              primary (pg_promote)."
@@ -120,7 +157,10 @@ fn judge((obstacle, steps): Answer) -> Result<()> {
 #[cfg(all(test, feature = "sqlite"))]
 mod tests {
     use super::*;
-    use crate::settings::{Database, Synchronous};
+    use crate::{
+        db::{NewIndex, Statement},
+        settings::{Database, Synchronous},
+    };
 
     #[tokio::test]
     async fn a_file_that_only_reads_is_not_ready() {
@@ -133,5 +173,43 @@ mod tests {
         let reading = Db { is_read_only: true, ..db };
         let refusal = reading.ready().await.expect_err("read-only");
         assert_eq!(refusal.code(), Code::Unavailable);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_is_moved_or_replaced_is_not_written() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (path, away) = (folder.path().join("cms.db"), folder.path().join("away.db"));
+        let file = Database::Sqlite { path: path.clone(), synchronous: Synchronous::Full };
+        let db = Db::open(&file).await.expect("opened");
+        db.migrate(&crate::Clock::system(), true).await.expect("migrated");
+        db.scrub(true).await.expect("rewritten in its place");
+        db.ready().await.expect("ready");
+        std::fs::rename(&path, &away).expect("moved");
+        for other in [None, Some("another file")] {
+            if let Some(text) = other {
+                std::fs::write(&path, text).expect("replaced");
+            }
+            let refusal = db.ready().await.expect_err("gone");
+            assert!(refusal.detail().contains("gone from its place"), "{refusal} {other:?}");
+            assert!(db.begin(true).await.is_err(), "{other:?}");
+            assert!(db.scrub(true).await.is_err(), "{other:?}");
+            assert!(db.build_index(undeclared()).await.is_err(), "{other:?}");
+        }
+        std::fs::rename(&away, &path).expect("put back");
+        db.ready().await.expect("ready again");
+        assert!(db.begin(true).await.is_ok());
+        assert!(!db.build_index(undeclared()).await.expect("asked"), "not declared");
+    }
+
+    /// An index that no table declares.
+    fn undeclared() -> NewIndex {
+        NewIndex {
+            table: "none".to_owned(),
+            #[cfg(feature = "postgres")]
+            name: "none".to_owned(),
+            create: String::new(),
+            declaration: Statement::new("declaration", "select '', '' where $1 is null"),
+            is_declared: std::sync::Arc::new(|_| false),
+        }
     }
 }

@@ -35,10 +35,6 @@ use super::{
     statements::span,
 };
 
-/// Most connections of the pool.
-const POOL: u32 = 16;
-/// How many connections a caller tries that may have ended: all of the pool, and a new one.
-pub(super) const LOST_TRIES: u32 = POOL + 1;
 /// How long a statement runs before its caller asks whether the server is there, and the time
 /// between two such questions.
 const PROBE_INTERVAL: Duration = Duration::from_secs(10);
@@ -89,10 +85,15 @@ impl Deref for Server {
 
 impl Server {
     /// Each new connection reports its server to `epochs`.
-    pub(super) fn new(options: PgConnectOptions, timeout: Duration, epochs: &Arc<Epochs>) -> Self {
+    pub(super) fn new(
+        options: PgConnectOptions,
+        timeout: Duration,
+        max_connections: u64,
+        epochs: &Arc<Epochs>,
+    ) -> Self {
         let epochs = epochs.clone();
         let pool = PgPoolOptions::new()
-            .max_connections(POOL)
+            .max_connections(u32::try_from(max_connections).unwrap_or(u32::MAX))
             .test_before_acquire(false)
             .acquire_timeout(timeout)
             .after_connect(move |connection, _| {
@@ -124,6 +125,11 @@ impl Server {
         }
     }
 
+    /// How many connections a caller tries that may have ended: all of the pool, and a new one.
+    pub(super) fn lost_tries(&self) -> u32 {
+        self.0.pool.options().get_max_connections().saturating_add(1)
+    }
+
     /// A connection.
     pub(super) async fn connection(&self) -> sqlx::Result<ServerConnection> {
         let connection = Some(self.acquire().await.map_err(no_session)?);
@@ -133,7 +139,7 @@ impl Server {
     /// A connection in a transaction, which this statement begins. The server may have closed all
     /// connections of the pool, which shows only on use.
     pub(super) async fn begin(&self, begin: &'static str) -> sqlx::Result<ServerConnection> {
-        let mut tries = LOST_TRIES;
+        let mut tries = self.lost_tries();
         loop {
             let mut held = self.connection().await?;
             held.open = true;

@@ -29,8 +29,9 @@ use super::{
     Dialect,
     build::NewIndex,
     epochs::{self, Raised},
-    files,
+    files::{self, OpenedFile},
     reach::{Fault, fault_of},
+    ready::is_obstructed,
     statements::span,
 };
 use crate::{Code, Error, Result, ground::private, settings::Synchronous};
@@ -72,13 +73,27 @@ pub(super) async fn create(path: &Path) -> Result<()> {
 
 fn unreachable(path: &Path, cause: sqlx::Error) -> Error {
     let mut what = format!("The database file {} cannot be opened.", path.display());
-    if matches!(fault_of(&cause), Some(Fault::ReadOnly | Fault::Unopened)) {
-        what += " SQLite writes two more files into its folder, with -wal and -shm behind the \
-                 name, even when it only reads: let this user write the folder. Or look at a \
-                 copy: put the file, and the one with -wal if there is one, into a folder of \
-                 your own, and name that copy in database_url.";
-    }
+    what += match path.is_dir() {
+        true => " It is a folder: name a file.",
+        false => hint(fault_of(&cause), is_obstructed(path)),
+    };
     Error::new(Code::Unavailable, what).caused_by(cause)
+}
+
+/// What helps. SQLite gives one code for rights that are missing and for too many open files.
+fn hint(fault: Option<Fault>, is_obstructed: bool) -> &'static str {
+    match fault {
+        Some(Fault::Unopened) if !is_obstructed => {
+            " Perhaps too many files are open: raise the limit (`ulimit -n`)."
+        }
+        Some(Fault::ReadOnly | Fault::Unopened) => {
+            " SQLite writes two more files into its folder, with -wal and -shm behind the \
+             name, even when it only reads: let this user write the folder. Or look at a \
+             copy: put the file, and the one with -wal if there is one, into a folder of \
+             your own, and name that copy in database_url."
+        }
+        _ => "",
+    }
 }
 
 pub(super) fn options(path: &Path) -> SqliteConnectOptions {
@@ -138,7 +153,8 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
         .await
         .map_err(unreachable)?;
     files::note(path).map_err(|e| unreachable(e.into()))?;
-    Ok((readers, Writer(Arc::new(Mutex::new(state)), sealed)))
+    let file = OpenedFile::at(path).map_err(|e| unreachable(e.into()))?;
+    Ok((readers, Writer(Arc::new(Mutex::new(state)), sealed, Arc::new(file))))
 }
 
 /// Retries, because switching a new file to WAL fails at once, without the busy timeout, while
@@ -162,9 +178,9 @@ pub(super) async fn connect(
 
 type Outcome = Result<Arc<Raised>>;
 
-/// The only connection that writes, and whether it is sealed. Clones share both.
+/// The only connection that writes, whether it is sealed, and its file. Clones share them.
 #[derive(Clone)]
-pub(super) struct Writer(Arc<Mutex<WriterState>>, Arc<AtomicBool>);
+pub(super) struct Writer(Arc<Mutex<WriterState>>, Arc<AtomicBool>, Arc<OpenedFile>);
 
 struct WriterState {
     connection: SqliteConnection,
@@ -192,7 +208,8 @@ struct WriterState {
 impl Writer {
     /// Waits for its turn and opens a savepoint. A caller that is dropped leaves the queue. A
     /// caller that is not `patient` is refused after `LOCK_TIMEOUT`: an index or another process
-    /// may keep the writer for minutes, and waiting requests take the places of others.
+    /// may keep the writer for minutes, and waiting requests take the places of others. While the
+    /// file is not in its place, every caller is refused.
     pub(super) async fn begin(&self, patient: bool) -> Result<SqliteTx> {
         let turn = self.0.clone().lock_owned();
         let state = match patient {
@@ -202,11 +219,23 @@ impl Writer {
                 Error::new(Code::Unavailable, detail).retry_after(1)
             })?,
         };
+        self.expect_file()?;
         let mut tx = SqliteTx { state, writer: self.clone() };
         // A task of its own, so that a caller that is dropped half-way cannot leave the connection
         // in an unknown state.
         let task = tokio::spawn(async move { tx.state.start().await.map(|()| tx) });
         Ok(task.await.map_err(Error::internal)??)
+    }
+
+    /// Refuses when the file was moved, removed or replaced: the next start would not find what is
+    /// committed now. SQLite itself looks for this only where it keeps no log of writes.
+    pub(super) fn expect_file(&self) -> Result<()> {
+        if self.2.is_in_place() {
+            return Ok(());
+        }
+        let what = "The database file is gone from its place, or another one lies there: stop the \
+                    service, put the right file there, and start again.";
+        Err(Error::new(Code::Unavailable, what))
     }
 
     /// Queues behind the changes that wait now, then commits for all that have finished.
@@ -231,6 +260,7 @@ impl Writer {
         if is_over() {
             return Ok(false);
         }
+        self.expect_file()?;
         state.flush().await;
         state.send("pragma temp_store = file").await?;
         let made = state.make(index).await;
@@ -250,6 +280,7 @@ impl Writer {
     async fn scrub_to_the_end(&self, compact: bool) -> Result<()> {
         for attempt in 0..SCRUBS {
             let mut state = self.0.clone().lock_owned().await;
+            self.expect_file()?;
             state.flush().await;
             if compact && attempt == 0 {
                 // A large file would not fit into memory.

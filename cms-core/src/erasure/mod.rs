@@ -3,16 +3,18 @@
 //! ```text
 //! needles  how an address stands in a text (pure)
 //! rows     where it is found, a page at a time; what is found goes
+//! rest     the same in small tables
 //! copies   files that hold it still
 //! sql      statements
 //! ```
 //!
 //! Rows are found without a lock, a page at a time. Each page is removed in a change of its own,
-//! which is judged again. The submissions are removed last: if the work is interrupted, the next
-//! call finds the person by them and continues.
+//! which is judged again. What names the person is removed last, the submissions after their
+//! events: if the work is interrupted, the next call finds the person by them and continues.
 
 mod copies;
 mod needles;
+mod rest;
 mod rows;
 pub(crate) mod sql;
 
@@ -49,6 +51,8 @@ pub struct Eraser {
     /// The person's submissions of funnels and of forms.
     visits: BTreeSet<i64>,
     forms: BTreeSet<i64>,
+    /// Submissions whose events go, also deleted ones: whether of a form, and the id.
+    submissions: BTreeSet<(bool, i64)>,
     removed: BTreeMap<&'static str, ErasedRows>,
 }
 
@@ -71,6 +75,7 @@ impl Eraser {
             hit: false,
             visits: BTreeSet::new(),
             forms: BTreeSet::new(),
+            submissions: BTreeSet::new(),
             removed: BTreeMap::new(),
         }
     }
@@ -119,7 +124,7 @@ impl Eraser {
             erased_at: rfc3339(clock.now()),
             erased_by: name(actor),
             removed: Some(removed.collect()),
-            database: copies.database_state(self.base.db().dialect(), self.only_looks).to_owned(),
+            database: copies.database_state(self.base.db().dialect()).to_owned(),
             copies: Some(copies.files),
             unread: Some(copies.unread),
         })
@@ -164,7 +169,8 @@ pub struct EraseReceipt {
     /// Files of the site's folder that still hold the address, such as backups.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copies: Option<Vec<String>>,
-    /// Files that may hold the address, because they are compressed or cannot be read.
+    /// Files that may hold the address, because they are compressed or encrypted, and files and
+    /// folders that cannot be read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unread: Option<Vec<String>>,
 }

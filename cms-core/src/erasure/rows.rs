@@ -3,10 +3,10 @@
 
 use serde_json::Value as Json;
 
-use super::{Eraser, sql};
+use super::{Eraser, rest::Rest, sql};
 use crate::{
     Change, Result,
-    db::{Db, Statement, Value, args},
+    db::{Statement, Value, args},
     webhooks::CLAIMS,
 };
 
@@ -16,11 +16,14 @@ const PASSES: u8 = 3;
 const BATCH_SIZE: usize = 50;
 
 /// The stages of the search, in order. Submissions are removed last, because everything else of a
-/// person is found through them.
+/// person is found through them. For the same reason events that hold the address are removed
+/// after events that only have other answers of the same submission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Visits,
     Forms,
+    DeletedSubmissions,
+    Answers,
     Events,
     Rows(Kind),
     Rest,
@@ -70,7 +73,9 @@ impl Stage {
     const fn next(self) -> Self {
         match self {
             Self::Visits => Self::Forms,
-            Self::Forms => Self::Events,
+            Self::Forms => Self::DeletedSubmissions,
+            Self::DeletedSubmissions => Self::Answers,
+            Self::Answers => Self::Events,
             Self::Events => Self::Rows(Kind::Deliveries),
             Self::Rows(Kind::Deliveries) => Self::Rows(Kind::Jobs),
             Self::Rows(Kind::Jobs) => Self::Rows(Kind::Mails),
@@ -93,10 +98,13 @@ pub struct FoundRows(What);
 enum What {
     Events(Vec<String>),
     Rows(Kind, Vec<i64>),
-    Rest,
+    Rest(Rest),
     Forms(Vec<i64>),
     Visits(Vec<i64>),
 }
+
+/// Id, name and body.
+type Event = (String, String, String);
 
 impl Eraser {
     /// The next rows that contain the address; `None`: there are no more.
@@ -114,14 +122,21 @@ impl Eraser {
                     self.forms = self.all(sql::FORMS).await?;
                     None
                 }
-                Stage::Events => self.events().await?.map(What::Events),
+                Stage::DeletedSubmissions => {
+                    self.note_submissions().await?;
+                    None
+                }
+                Stage::Answers if self.submissions.is_empty() => None,
+                Stage::Answers => self.events(true).await?.map(What::Events),
+                Stage::Events => self.events(false).await?.map(What::Events),
                 Stage::Rows(kind) => {
                     let rows = self.rows(kind.statement()).await?;
                     rows.map(|rows| What::Rows(kind, rows))
                 }
                 Stage::Rest if self.after.is_empty() => {
+                    let rest = self.rest().await?;
                     self.after = "once".to_owned();
-                    Some(What::Rest)
+                    Some(What::Rest(rest))
                 }
                 Stage::Rest => None,
                 Stage::RemoveForms => self.part(false).map(What::Forms),
@@ -149,7 +164,7 @@ impl Eraser {
     }
 
     /// All rows of a statement that contain the address.
-    async fn all<C: FromIterator<i64>>(&mut self, statement: Statement) -> Result<C> {
+    pub(super) async fn all<C: FromIterator<i64>>(&mut self, statement: Statement) -> Result<C> {
         let mut found = Vec::new();
         while let Some(rows) = self.rows(statement).await? {
             found.extend(rows);
@@ -173,36 +188,69 @@ impl Eraser {
         }
     }
 
-    async fn events(&mut self) -> Result<Option<Vec<String>>> {
+    /// The next page of events; empty: there are no more. `of_submissions`: those of all
+    /// submissions, else those that may contain the address.
+    async fn page(&mut self, of_submissions: bool) -> Result<Vec<Event>> {
+        let after: Value = self.after.as_str().into();
+        let (statement, args) = match of_submissions {
+            true => (sql::ANSWERS, vec![after]),
+            false => (sql::EVENTS, self.args(after)),
+        };
+        let rows: Vec<Event> = self.base.db().all(statement, args).await?;
+        if let Some((last, ..)) = rows.last() {
+            self.after.clone_from(last);
+        }
+        Ok(rows)
+    }
+
+    /// The next events to remove: with `by_id` those without the address that have answers from
+    /// one of the person's submissions, else those that contain the address.
+    async fn events(&mut self, by_id: bool) -> Result<Option<Vec<String>>> {
         loop {
-            let args = self.args(self.after.as_str().into());
-            let rows: Vec<(String, String, String)> = self.base.db().all(sql::EVENTS, args).await?;
-            let Some((last, ..)) = rows.last() else { return Ok(None) };
-            self.after = last.clone();
-            let held = rows.into_iter().filter(|(_, name, body)| self.is_theirs(name, body));
-            let held: Vec<String> = held.map(|(id, ..)| id).collect();
-            if !held.is_empty() {
-                return Ok(Some(held));
+            let rows = self.page(by_id).await?;
+            if rows.is_empty() {
+                return Ok(None);
+            }
+            let is_by_id = |name: &str, body: &str| {
+                submission(name, body).is_some_and(|of| self.submissions.contains(&of))
+            };
+            // Events that contain the address come in a later stage.
+            let is_theirs = |(_, name, body): &Event| {
+                self.needles.held_in(body) != by_id && (!by_id || is_by_id(name, body))
+            };
+            let found = rows.into_iter().filter(is_theirs);
+            let found: Vec<String> = found.map(|(id, ..)| id).collect();
+            if !found.is_empty() {
+                return Ok(Some(found));
             }
         }
     }
 
-    /// Whether an event contains the address, or answers from one of the person's submissions.
-    fn is_theirs(&self, name: &str, body: &str) -> bool {
-        let of = match name {
-            "form.submitted" => &self.forms,
-            // These events contain no answers.
-            "formfunnel.submission_updated" | "formfunnel.submission_deleted" => {
-                return self.needles.held_in(body);
+    /// Notes whose answers events may have: the submissions that were found, and deleted ones that
+    /// an event with the address is about. Ids are never used again.
+    async fn note_submissions(&mut self) -> Result<()> {
+        self.submissions.extend(self.visits.iter().map(|id| (false, *id)));
+        self.submissions.extend(self.forms.iter().map(|id| (true, *id)));
+        loop {
+            let rows = self.page(false).await?;
+            if rows.is_empty() {
+                return Ok(());
             }
-            name if name.starts_with("formfunnel.") => &self.visits,
-            _ => return self.needles.held_in(body),
-        };
-        let id = || {
-            let body: Json = serde_json::from_str(body).ok()?;
-            body["data"]["submission"]["id"].as_i64()
-        };
-        self.needles.held_in(body) || !of.is_empty() && id().is_some_and(|id| of.contains(&id))
+            for (_, name, body) in &rows {
+                if !self.needles.held_in(body) {
+                    continue;
+                }
+                let Some(of @ (is_form, id)) = submission(name, body) else { continue };
+                if self.submissions.contains(&of) {
+                    continue;
+                }
+                let statement = if is_form { sql::FORM } else { sql::VISIT };
+                let stays: Option<(i64,)> = self.base.db().optional(statement, args![id]).await?;
+                if stays.is_none() {
+                    self.submissions.insert(of);
+                }
+            }
+        }
     }
 
     /// The next submissions to remove.
@@ -212,12 +260,19 @@ impl Eraser {
         of.retain(|id| !part.contains(id));
         (!part.is_empty()).then_some(part)
     }
+}
 
-    /// The patterns, without a position.
-    fn patterns(&self) -> Vec<Value> {
-        let [plain, in_url, in_html] = self.needles.patterns();
-        args![plain, in_url, in_html]
+/// The submission whose answers an event has: whether it is of a form, and its id.
+fn submission(name: &str, body: &str) -> Option<(bool, i64)> {
+    let is_form = name == "form.submitted";
+    // Events of the inbox contain no answers.
+    let is_of_inbox =
+        matches!(name, "formfunnel.submission_updated" | "formfunnel.submission_deleted");
+    if is_of_inbox || !is_form && !name.starts_with("formfunnel.") {
+        return None;
     }
+    let body: Json = serde_json::from_str(body).ok()?;
+    Some((is_form, body["data"]["submission"]["id"].as_i64()?))
 }
 
 impl Eraser {
@@ -231,13 +286,7 @@ impl Eraser {
             What::Rows(kind, ids) => self.count(kind.name(), texts(&ids)),
             What::Forms(ids) => self.count("form_submissions", texts(&ids)),
             What::Visits(ids) => self.count("submissions", texts(&ids)),
-            What::Rest => {
-                let db: &Db = self.base.db();
-                let (rations,): (i64,) = db.one(sql::COUNT_RATIONS, self.rationed()).await?;
-                let (replies,): (i64,) = db.one(sql::COUNT_REPLIES, self.patterns()).await?;
-                self.count_rows("rations", rations.unsigned_abs());
-                self.count_rows("replies", replies.unsigned_abs());
-            }
+            What::Rest(rest) => self.look_at_rest(&rest).await?,
         }
         Ok(())
     }
@@ -280,16 +329,7 @@ impl Eraser {
                 self.funnels.erase_submissions(change, &ids).await?;
                 self.count("submissions", texts(&ids));
             }
-            What::Rest => {
-                let rations = change.run(sql::DELETE_RATIONS, self.rationed()).await?;
-                let replies = change.run(sql::DELETE_REPLIES, self.patterns()).await?;
-                change.run(sql::EMPTY_ATTEMPTS, self.patterns()).await?;
-                change.run(sql::MERGE_SOURCES, self.patterns()).await?;
-                change.run(sql::DELETE_SOURCES, self.patterns()).await?;
-                change.run(sql::EMPTY_PROVIDERS, self.patterns()).await?;
-                self.count_rows("rations", rations);
-                self.count_rows("replies", replies);
-            }
+            What::Rest(rest) => self.remove_rest(change, &rest).await?,
         }
         Ok(())
     }
@@ -308,18 +348,6 @@ impl Eraser {
             Kind::Views => sql::DELETE_VIEW,
         };
         change.run(statement, args![id]).await.map(drop)
-    }
-
-    /// The names under which automatic replies to the address are counted.
-    fn rationed(&self) -> Vec<crate::db::Value> {
-        args![self.address.mailbox(), self.address.as_str().to_lowercase()]
-    }
-
-    /// Counts rows without ids of their own.
-    fn count_rows(&mut self, kind: &'static str, count: u64) {
-        if count > 0 {
-            self.removed.entry(kind).or_default().count += count;
-        }
     }
 }
 

@@ -15,6 +15,7 @@ pub struct RecordedEvent {
     /// The JSON of its data, as deliveries send it.
     pub data: String,
     pub(crate) row: i64,
+    pub(crate) place: i64,
 }
 
 impl RecordedEvent {

@@ -158,7 +158,7 @@ fn notices(form: &Form, id: i64, summary: &str, answers: &[Answer]) -> Vec<Mail>
     let reply_to = reply_to.and_then(|answer| MailAddress::parse(&answer.text).ok());
     let mail = |recipient: &String| {
         let to = MailAddress::parse(recipient)
-            .inspect_err(|error| tracing::warn!(form = form.name, %error, "no mail to a recipient"))
+            .inspect_err(|error| tracing::warn!(form = form.name, ?error, "no mail to a recipient"))
             .ok()?;
         Some(Mail {
             cause: Some(format!("submission {id}")),

@@ -52,7 +52,7 @@ impl Funnels {
                     Err(error) if error.code() == Code::Unavailable => return Err(error),
                     // One funnel must not stop the others.
                     Err(error) => {
-                        tracing::warn!(funnel = id, %error, "old submissions are not removed");
+                        tracing::warn!(funnel = id, ?error, "old submissions are not removed");
                     }
                 }
             }

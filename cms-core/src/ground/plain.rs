@@ -8,22 +8,49 @@ use unicode_normalization::{IsNormalized, UnicodeNormalization as _, is_nfc_quic
 
 use super::FieldError;
 
-/// The hidden characters, as part of a class of a regular expression.
-macro_rules! hidden {
-    () => {
-        r"\x00-\x1F\x7F-\x9F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069"
-    };
-}
-pub(crate) use hidden;
+/// Declares a set of characters once: `$class!()` is part of a class of a regular expression, and
+/// `$test` tells whether a character is in the set.
+macro_rules! characters {
+    (
+        $(#[$attribute:meta])*
+        $visibility:vis fn $test:ident, $class:ident: $($first:literal..$last:literal),*
+    ) => {
+        macro_rules! $class {
+            () => {
+                concat!($("\\u", $first, "-\\u", $last),*)
+            };
+        }
+        pub(crate) use $class;
 
-/// The characters that show nothing and no name may hold, as part of a class of a regular
-/// expression.
-macro_rules! unseen {
-    () => {
-        r"\xAD\u034F\u115F\u1160\u17B4\u17B5\u180B-\u180F\u200B\u2060-\u2064\u3164\uFEFF\uFFA0"
+        $(#[$attribute])*
+        $visibility fn $test(c: char) -> bool {
+            let c = u32::from(c);
+            $((const { code_point($first) }..=const { code_point($last) }).contains(&c))||*
+        }
     };
 }
-pub(crate) use unseen;
+
+const fn code_point(digits: &str) -> u32 {
+    match u32::from_str_radix(digits, 16) {
+        Ok(code_point) => code_point,
+        Err(_) => panic!("hexadecimal digits are expected"),
+    }
+}
+
+characters! {
+    /// Whether a terminal would obey the character instead of showing it: controls, line and
+    /// paragraph separators, marks and embeddings of direction.
+    #[must_use]
+    pub fn is_hidden, hidden:
+    "0000".."001F", "007F".."009F", "061C".."061C", "200E".."200F", "2028".."202E", "2066".."2069"
+}
+
+characters! {
+    /// Whether the character shows nothing and no name may hold it.
+    fn is_unseen, unseen:
+    "00AD".."00AD", "034F".."034F", "115F".."1160", "17B4".."17B5", "180B".."180F", "200B".."200B",
+    "2060".."2064", "3164".."3164", "FEFF".."FEFF", "FFA0".."FFA0"
+}
 
 /// What a name begins and ends with, but for blanks: the class of the characters that are seen.
 macro_rules! seen {
@@ -54,43 +81,17 @@ pub(crate) const NAME_PATTERN: &str = concat!(
     "$",
 );
 
-/// Whether a terminal would obey the character instead of showing it: controls, line and paragraph
-/// separators, marks and embeddings of direction.
-#[must_use]
-pub fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
-        )
-}
-
-/// Whether the character shows nothing, joiners of letters and of emoji among them.
-fn is_unseen(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{115f}'
-            | '\u{1160}'
-            | '\u{17b4}'
-            | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200d}'
-            | '\u{2060}'..='\u{2064}'
-            | '\u{3164}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-    )
-}
-
+/// Whether the character joins letters or emoji. Joiners show nothing by themselves.
 fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}')
 }
 
 /// Whether a reader sees nothing of the text. Control characters count as seen.
 pub(crate) fn is_blank(text: &str) -> bool {
-    text.chars().all(|c| c.is_whitespace() || is_unseen(c) || (is_hidden(c) && !c.is_control()))
+    text.chars().all(|c| {
+        let is_obeyed = is_hidden(c) && !c.is_control();
+        c.is_whitespace() || is_unseen(c) || is_joiner(c) || is_obeyed
+    })
 }
 
 /// The text composed (NFC): what looks the same is the same.
@@ -141,7 +142,7 @@ pub(crate) fn name_problem(field: &str, name: &str) -> Option<FieldError> {
     problem(field, name).or_else(|| {
         let inner = name.trim();
         let mut ends = inner.chars().next().into_iter().chain(inner.chars().next_back());
-        let unseen = name.chars().find(|&c| is_unseen(c) && !is_joiner(c));
+        let unseen = name.chars().find(|&c| is_unseen(c));
         let found = u32::from(unseen.or_else(|| ends.find(|&c| is_joiner(c)))?);
         let message = format!("no characters that show nothing: it holds U+{found:04X}");
         Some(FieldError { field: field.to_owned(), code: "format", message })

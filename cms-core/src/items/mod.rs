@@ -308,7 +308,7 @@ impl Items {
             let write = (WriteKind::Create, &*table);
             self.run_hooks(change, write, None, None, body.to_mut()).await?;
         }
-        let inserted = match write::values(&table, self.0.base.vault(), &body, true) {
+        let inserted = match write::values(&table, &self.0.base, &body, true) {
             Ok(values) => self.insert_checked(change, &table, values).await,
             Err(refusal) => Err(refusal),
         };
@@ -325,9 +325,10 @@ impl Items {
         let key_given = table.key_columns().any(|key| columns.contains(&key.name.as_str()));
         self.take_lock(change, &table.name, &columns, true).await?;
         let Statement { sql, args } = write::insert(table, values.clone());
-        let inserted = change.one(AssertSqlSafe(sql), args).await;
-        let (key, mut json): (String, Option<String>) =
+        let inserted = change.optional(AssertSqlSafe(sql), args).await;
+        let inserted: Option<(String, Option<String>)> =
             references::explain_refusal(change, table, &values, inserted).await?;
+        let (key, mut json) = inserted.ok_or_else(|| references::without_row(change, table))?;
         let key = Key::from_json(table, &key)?;
         let base = write::base(&values);
         if table.multilanguage && base.is_none_or(|base| base.is_null() && !table.adopted) {
@@ -365,12 +366,12 @@ impl Items {
         body: &Map<String, Json>,
     ) -> Result<Written> {
         let table = self.writable(table)?;
-        let vault = self.0.base.vault();
+        let base = &self.0.base;
         let has_hooks = self.has_hooks(&table.name);
         // Hooks may correct the sent values, so these are checked after the hooks.
         let mut values = match has_hooks {
             true => Ok(Vec::new()),
-            false => Ok(write::values(&table, vault, body, false)?),
+            false => Ok(write::values(&table, base, body, false)?),
         };
         let (key, before) = self.lock_record(change, &table, id, language).await?;
         if_match.check(self.0.base.cursors(), &table, &before)?;
@@ -378,7 +379,7 @@ impl Items {
             let (mut body, old, id) = (body.clone(), members(&before)?, key.spelled(&table));
             let write = (WriteKind::Update, &*table);
             self.run_hooks(change, write, Some(&id), Some(&old), &mut body).await?;
-            values = write::values(&table, vault, &body, false);
+            values = write::values(&table, base, &body, false);
         }
         let set = match values {
             Ok(values) => self.set_checked(change, &table, (key, before), values).await,
@@ -408,7 +409,7 @@ impl Items {
         let moved = change.optional(AssertSqlSafe(sql), args).await;
         let moved: Option<(String, Option<String>)> =
             references::explain_refusal(change, table, &values, moved).await?;
-        let (moved, mut json) = moved.ok_or_else(|| Error::internal("a locked row is gone"))?;
+        let (moved, mut json) = moved.ok_or_else(|| references::without_row(change, table))?;
         let moved = Key::from_json(table, &moved)?;
         let is_unbased = write::base(&values).is_some_and(Json::is_null);
         if table.multilanguage && !table.adopted && is_unbased {
@@ -466,8 +467,10 @@ impl Items {
             allowed.inspect_err(|_| change.fail())?;
         }
         let Statement { sql, args } = write::delete(table, key);
-        let deleted = change.run_one(AssertSqlSafe(sql), args).await;
-        references::explain_refusal(change, table, &Vec::new(), deleted).await?;
+        let deleted = change.run(AssertSqlSafe(sql), args).await;
+        if references::explain_refusal(change, table, &Vec::new(), deleted).await? == 0 {
+            return Err(references::without_row(change, table));
+        }
         self.record(change, table, "deleted", key, record, &[], None).await
     }
 

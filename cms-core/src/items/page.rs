@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Error, Result,
     content::{Column, Table, Tables, without_white_space},
+    db::dialect::quote,
     ground::Cursors,
 };
 
@@ -127,14 +128,18 @@ fn rows(
     let order: Vec<Term> = sort.iter().map(term).collect();
     let ranges = place.map_or_else(|| ranges::all(&order), |place| ranges::after(&order, place));
     let source = conditions.source();
+    // Not `t.*`: the database user may have rights to single columns of an adopted table.
+    let columns: Vec<_> =
+        table.columns.iter().map(|column| format!("t.{}", quote(&column.name))).collect();
+    let columns = columns.join(", ");
     let read = |range: &ranges::Range, limit: &str| {
         let (filtered, order) = (conditions.sql_and(&range.conditions), &range.order);
         let order = if order.is_empty() { String::new() } else { format!(" order by {order}") };
-        format!("select t.* from {source}{filtered}{order} limit {limit}")
+        format!("select {columns} from {source}{filtered}{order} limit {limit}")
     };
     let page = format!("{found} offset {offset}");
     match ranges.as_slice() {
-        [] => format!("select t.* from {source} where 1 = 0"),
+        [] => format!("select {columns} from {source} where 1 = 0"),
         [range] => read(range, &page),
         ranges => {
             let most = (u64::from(found) + u64::from(offset)).to_string();

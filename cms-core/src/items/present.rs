@@ -8,6 +8,7 @@ use super::{
     key::Key,
     not_found,
     query::Query,
+    references,
     select::{self, Conditions, Statement},
     version, write,
 };
@@ -74,7 +75,7 @@ impl Items {
         let Statement { sql, args } = write::own_base(table, key);
         // No row is hit when a default or a trigger of the table has set the base already.
         let based = change.run(AssertSqlSafe(sql), args).await;
-        based.map(drop).map_err(|e| write::refused(table, e, &[]))
+        based.map(drop).map_err(|e| references::refused(table, e, &[]))
     }
 
     /// Refuses a written row whose base is neither the row itself nor a row that is its own base:
@@ -188,7 +189,7 @@ impl Items {
         let found: Option<(Option<Lossy>,)> = change
             .optional(AssertSqlSafe(sql), args)
             .await
-            .map_err(|e| write::refused(table, e, &[]))?;
+            .map_err(|e| references::refused(table, e, &[]))?;
         let json = found.and_then(|(json,)| json);
         Ok(json.map(|Lossy(json)| tables.compact(table, &[], json)))
     }

@@ -10,13 +10,14 @@ use super::{
 };
 use crate::{
     Code, Error, FieldError, Result,
+    base::Base,
     content::{Column, Table, check, core},
     db::{
-        self, Value,
+        Value,
         dialect::{Kind, quote},
     },
     events::{ItemData, is_removed},
-    ground::{Vault, plain},
+    ground::plain,
 };
 
 /// Checked columns with the values to store, in the table's order.
@@ -39,7 +40,7 @@ pub(super) fn expect_columns(table: &Table, body: &Map<String, Json>) -> Result<
 /// Checks a body against the columns. `new` also requires the required columns.
 pub(super) fn values<'t>(
     table: &'t Table,
-    vault: &Vault,
+    base: &Base,
     body: &Map<String, Json>,
     new: bool,
 ) -> Result<Values<'t>> {
@@ -77,7 +78,7 @@ pub(super) fn values<'t>(
             Ok(Json::String(plain)) if column.kind == Kind::Password => {
                 values.push((
                     column,
-                    vault
+                    base.vault()
                         .seal(&passwords::context(&table.name, &column.name), plain.as_bytes())?
                         .into(),
                 ));
@@ -91,7 +92,7 @@ pub(super) fn values<'t>(
                 problems.push(FieldError { field: column.name.clone(), code: "range", message });
             }
             Ok(value) => {
-                let faults = faults(table, column, sent, &value);
+                let faults = faults(base, table, column, (sent, &value));
                 if faults.is_empty() {
                     values.push((column, table.dialect.stored(column.col(), value)));
                 }
@@ -109,7 +110,12 @@ pub(super) fn values<'t>(
 
 /// What is wrong with a value of the right type in one of the core's own tables, and with the
 /// language of a record.
-fn faults(table: &Table, column: &Column, sent: &Json, checked: &Json) -> Vec<FieldError> {
+fn faults(
+    base: &Base,
+    table: &Table,
+    column: &Column,
+    (sent, checked): (&Json, &Json),
+) -> Vec<FieldError> {
     // The canonical form of JSON is its text, so the sent value is checked.
     let value = if column.kind == Kind::Json { sent } else { checked };
     let mut faults = match table.plugin == core::ID {
@@ -117,11 +123,20 @@ fn faults(table: &Table, column: &Column, sent: &Json, checked: &Json) -> Vec<Fi
         false => Vec::new(),
     };
     let language = value.as_str().filter(|_| column.own && column.name == "language_short");
-    if faults.is_empty() && language.is_some_and(|language| !plain::is_language(language)) {
-        let message = "a language such as en or pt-BR is expected".to_owned();
+    if let (true, Some(message)) = (faults.is_empty(), language.and_then(|l| misspelled(base, l))) {
         faults.push(FieldError { field: column.name.clone(), code: "format", message });
     }
     faults
+}
+
+/// What is wrong with a language. A language of the site has one spelling: `de` or `DE`.
+fn misspelled(base: &Base, language: &str) -> Option<String> {
+    if !plain::is_language(language) {
+        return Some("a language such as en or pt-BR is expected".to_owned());
+    }
+    let mut own = base.settings().languages.iter();
+    let same = own.find(|one| one.eq_ignore_ascii_case(language)).filter(|one| *one != language)?;
+    Some(format!("the language {same} is expected in this spelling"))
 }
 
 /// Whether a column of the core's own tables holds a name or an address.
@@ -129,8 +144,8 @@ fn is_name(table: &Table, column: &Column) -> bool {
     table.plugin == core::ID && core::NAMES.contains(&column.name.as_str())
 }
 
-/// Checks what the database refuses without naming the column: long texts, numbers out of range,
-/// and what is no UUID.
+/// Checks what the database cuts off, or refuses without naming the column: long texts, numbers out
+/// of range, and what is no UUID.
 fn fitting(table: &Table, values: &Values) -> Result<()> {
     if let Some((column, _)) = values.iter().find(|(column, value)| !is_held(column, value)) {
         let code = if column.kind == Kind::Text { "format" } else { "range" };
@@ -163,6 +178,9 @@ fn is_held(column: &Column, value: &Json) -> bool {
             let short = n as f32;
             short.is_finite() && (short != 0.0 || n == 0.0)
         }),
+        // A cast to these types cuts longer text off.
+        (r#""char""#, Json::String(text)) => text.len() <= 1,
+        ("name", Json::String(text)) => text.len() < 64,
         // It takes more spellings than one.
         ("uuid", Json::String(text)) => {
             let digits = text.bytes().filter(u8::is_ascii_hexdigit).count();
@@ -274,133 +292,6 @@ pub(super) fn changed(before: &Json, after: &Json) -> Vec<String> {
         .filter(|(name, value)| before.get(*name) != Some(value))
         .map(|(name, _)| name.clone())
         .collect()
-}
-
-/// Explains a refusal of the engine in terms of the table. `broken`: the columns of a broken
-/// reference or a violated index, where the engine does not name them.
-pub(super) fn refused(table: &Table, error: Error, broken: &[String]) -> Error {
-    use sqlx::error::ErrorKind;
-    let Some(sqlx::Error::Database(cause)) = error.database() else { return error };
-    let told = [cause.message(), db::violated_columns(cause.as_ref())];
-    let mentioned = |name: &&str| {
-        told.iter().any(|text| mentions(text, name)) || broken.iter().any(|one| one == name)
-    };
-    let named: Vec<&str> =
-        table.columns.iter().map(|c| c.name.as_str()).filter(mentioned).collect();
-    let columns = if named.is_empty() { String::new() } else { format!(" ({})", named.join(", ")) };
-    let name = &table.name;
-    let (code, detail) = match cause.kind() {
-        ErrorKind::UniqueViolation => {
-            (Code::Conflict, format!("Another row of {name} already has this value{columns}."))
-        }
-        // PostgreSQL 18 has a code for `on delete restrict` that sqlx does not know.
-        ErrorKind::ForeignKeyViolation | ErrorKind::Other
-            if is_referred_to(table, cause.as_ref(), broken) =>
-        {
-            (
-                Code::Conflict,
-                format!("Other records name this row of {name}: change or delete them first."),
-            )
-        }
-        ErrorKind::ForeignKeyViolation => (
-            Code::Conflict,
-            format!(
-                "A reference is broken{columns}: the row of {name} names a record that is \
-                 missing, or is named by another record."
-            ),
-        ),
-        ErrorKind::ExclusionViolation => {
-            (Code::Conflict, format!("Another row of {name} excludes this one{columns}."))
-        }
-        ErrorKind::NotNullViolation => {
-            (Code::DatabaseError, format!("A column of {name} may not be null{columns}."))
-        }
-        ErrorKind::CheckViolation => {
-            (Code::DatabaseError, format!("The row breaks a rule of {name}{columns}."))
-        }
-        ErrorKind::Other if is_data_error(cause.code().as_deref()) => (
-            Code::DatabaseError,
-            format!(
-                "The database refuses a value for {name}{columns}: it does not match the column's \
-                 type or length."
-            ),
-        ),
-        ErrorKind::Other if cause.code().as_deref() == Some("42501") => (
-            Code::DatabaseError,
-            format!("The database user of the service has no right to do this to {name}{columns}."),
-        ),
-        ErrorKind::Other if lacks_column(cause.as_ref()) => (
-            Code::DatabaseError,
-            format!(
-                "{name} has lost a column since the service read its schema{columns}: start the \
-                 service again."
-            ),
-        ),
-        _ => return error,
-    };
-    let fields = named
-        .iter()
-        .map(|n| FieldError {
-            field: (*n).to_owned(),
-            code: "refused",
-            message: "refused by the database".to_owned(),
-        })
-        .collect();
-    Error::new(code, detail).with_fields(fields).caused_by(error)
-}
-
-/// Whether other records name the row, so that its key must stay. The violated columns are then
-/// the ones that the other records name: PostgreSQL reports them, and for SQLite they are
-/// `broken`. PostgreSQL also reports the referring table, in a field that does not depend on
-/// its language.
-fn is_referred_to(
-    table: &Table,
-    cause: &dyn sqlx::error::DatabaseError,
-    broken: &[String],
-) -> bool {
-    if !cause.is_foreign_key_violation() && cause.code().as_deref() != Some("23001") {
-        return false;
-    }
-    let told = db::violated_columns(cause);
-    let columns: Vec<&str> = if told.is_empty() {
-        broken.iter().map(String::as_str).collect()
-    } else {
-        told.split(", ").map(|name| name.trim_matches('"')).collect()
-    };
-    let found = columns.iter().map(|name| table.columns.iter().find(|column| column.name == *name));
-    let Some(found) = found.collect::<Option<Vec<_>>>() else { return false };
-    let is_key = table.key_columns().map(|key| key.name.as_str()).eq(columns);
-    let may_name = found.iter().any(|column| column.references.is_some());
-    match cause.table() {
-        Some(referring) if referring != table.source => is_key || !may_name,
-        _ => is_key && !may_name,
-    }
-}
-
-/// Whether a column was dropped or renamed while the service runs. SQLite has no code for it.
-fn lacks_column(cause: &dyn sqlx::error::DatabaseError) -> bool {
-    match cause.code().as_deref() {
-        Some("42703") => true,
-        Some("1") => ["no such column", "has no column named"]
-            .iter()
-            .any(|told| cause.message().contains(told)),
-        _ => false,
-    }
-}
-
-/// SQLSTATE class 22 (data exception), 42804/42846 (types), 428C9 (generated); SQLite's 20
-/// (mismatch), 25 (range), 18 (too big), 3091 (STRICT type), 1811 (trigger).
-fn is_data_error(code: Option<&str>) -> bool {
-    let known = ["42804", "42846", "428C9", "P0001", "20", "25", "18", "3091", "1811"];
-    code.is_some_and(|code| (code.len() == 5 && code.starts_with("22")) || known.contains(&code))
-}
-
-pub(super) fn mentions(message: &str, name: &str) -> bool {
-    let bounded = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
-    message.match_indices(name).any(|(at, _)| {
-        bounded(message[..at].chars().next_back())
-            && bounded(message[at + name.len()..].chars().next())
-    })
 }
 
 /// The data of an event of a row. Names of changed columns that look like secrets are left out.

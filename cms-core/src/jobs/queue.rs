@@ -175,7 +175,7 @@ impl<Q: Queue> Engine<Q> {
                 }
                 Err(error) => {
                     let queue = Q::NAME;
-                    tracing::warn!(queue, %error, "cannot read or write a queue; trying again");
+                    tracing::warn!(queue, ?error, "cannot read or write a queue; trying again");
                     tokio::time::sleep(Q::POLL_INTERVAL).await;
                     // Finished attempts are settled even while no job can be claimed.
                     let settled = tokio::select! {
@@ -227,7 +227,7 @@ impl<Q: Queue> Engine<Q> {
                 Ok(Ok(_)) => None,
                 Ok(Err(error)) => {
                     tries -= 1;
-                    Some(error.to_string())
+                    Some(format!("{error:?}"))
                 }
                 // The timeout has passed already: no second try.
                 Err(_) => {

@@ -124,7 +124,7 @@ impl Keys {
             change.commit().await
         };
         if let Err(error) = removed.await {
-            tracing::warn!(%error, "an expired value of an API key was not removed");
+            tracing::warn!(?error, "an expired value of an API key was not removed");
         }
     }
 

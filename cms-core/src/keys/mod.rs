@@ -2,6 +2,7 @@
 
 mod expiry;
 mod identify;
+pub(crate) mod row;
 pub(crate) mod sql;
 mod usage;
 mod value;
@@ -12,15 +13,16 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use identify::KeyHolder;
+pub use row::{ApiKey, ApiKeyPatch, NewApiKey};
 use usage::Usage;
 pub use value::PlainKey;
 
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Result,
+    AuditEntry, Change, Code, Error, Page, Result,
     access::{self, Endpoints, KeyCall, Right, holds},
     base::Base,
     db::{Lock, RecordCache},
-    ground::{clock, plain},
+    ground::clock,
     items::Query,
     jobs,
 };
@@ -41,31 +43,6 @@ pub(crate) fn check_grace(grace_s: i64) -> Result<()> {
 /// Longest grace of a rotation: seven days, in seconds.
 pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
 
-/// A key as the API shows it. Times are RFC 3339 in UTC.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ApiKey {
-    /// Its id.
-    pub id: i64,
-    /// Label for people.
-    pub name: String,
-    /// First part of the value, to recognise the key by.
-    pub prefix: String,
-    /// Day of expiry: the key stops at its start in the site's `timezone`.
-    pub expires_on: Option<String>,
-    /// False: the key is refused.
-    pub active: bool,
-    /// Calls that the key allows.
-    pub rights: Vec<Right>,
-    /// Time of the last request, up to a minute old.
-    pub last_used_at: Option<String>,
-    /// When the key was created.
-    pub created_at: String,
-    /// Number of requests made with the key.
-    pub requests: i64,
-    /// Number of requests refused for lack of a right.
-    pub denied: i64,
-}
-
 /// A call that was refused for lack of a right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
@@ -74,73 +51,6 @@ pub struct DeniedCall {
     pub at: String,
     /// The row of rights that would have allowed it: method, endpoint, table and action.
     pub right: Right,
-}
-
-/// A key to create.
-#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("examples" = [{
-    "name": "shop",
-    "expires_on": "2027-01-31",
-    "rights": [{"endpoint": "/api/pages", "methods": ["GET"]}],
-}]))]
-#[non_exhaustive]
-pub struct NewApiKey {
-    /// Label, 1 to 100 characters.
-    #[schemars(length(min = 1, max = 100), regex(pattern = plain::NAME_PATTERN))]
-    pub name: String,
-    /// Day of expiry; None: never.
-    #[serde(default)]
-    #[schemars(extend("format" = "date"))]
-    pub expires_on: Option<String>,
-    /// False creates a key that is refused until switched on.
-    #[serde(default = "yes")]
-    pub active: bool,
-    /// Rows of rights. Without a row the key allows no call.
-    #[serde(default)]
-    pub rights: Vec<Right>,
-}
-
-impl NewApiKey {
-    /// A key of this name that never expires and has no rights.
-    #[must_use]
-    pub fn new(name: impl Into<String>) -> Self {
-        Self { name: name.into(), expires_on: None, active: true, rights: Vec::new() }
-    }
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// Changes to a key. None leaves a member as it is.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-#[schemars(extend("examples" = [{"active": true}]))]
-#[non_exhaustive]
-pub struct ApiKeyPatch {
-    /// New label.
-    #[schemars(length(min = 1, max = 100), regex(pattern = plain::NAME_PATTERN))]
-    pub name: Option<String>,
-    /// New day of expiry; `Some(None)` removes it.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
-    #[schemars(extend("format" = "date"))]
-    pub expires_on: Option<Option<String>>,
-    /// Switches the key on or off.
-    pub active: Option<bool>,
-    /// Replaces all rows of rights.
-    pub rights: Option<Vec<Right>>,
-    /// Rights to add to those that the key has then; a row for the same calls gets the methods.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub grant: Vec<Right>,
-    /// Rights to take away first; what the key does not have is ignored.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub revoke: Vec<Right>,
-}
-
-/// Tells `"expires_on": null` from a missing member.
-fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(value).map(Some)
 }
 
 /// The keys of a site: `cms.keys()`.
@@ -178,14 +88,13 @@ impl Keys {
         self.0.usage.note(id, denied, self.0.base.clock().now());
     }
 
-    /// Keys, one page at a time. Conditions and orders name `id`, `name`, `prefix`, `expires_on`,
-    /// `active`, `last_used_at`, `created_at`, `requests` and `denied`; they see the counts as
-    /// last written, up to a minute ago.
+    /// Keys, one page at a time. Conditions and orders name any member but `rights`; they see the
+    /// counts as last written, up to a minute ago.
     ///
     /// # Errors
     /// `bad_query`.
     pub async fn list(&self, query: &Query) -> Result<Page<ApiKey>> {
-        let page = sql::LIST.page(&self.0.base, query, Vec::new(), |key: &ApiKey| key.id).await?;
+        let page = row::LIST.page(&self.0.base, query, Vec::new(), |key: &ApiKey| key.id).await?;
         Ok(page.map(|key| self.with_recent_use(key)))
     }
 
@@ -194,7 +103,7 @@ impl Keys {
     /// # Errors
     /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<ApiKey> {
-        sql::get(self.0.base.db(), id)
+        row::get(self.0.base.db(), id)
             .await?
             .map(|key| self.with_recent_use(key))
             .ok_or_else(|| not_found(id))
@@ -226,22 +135,12 @@ impl Keys {
         new: NewApiKey,
     ) -> Result<(ApiKey, PlainKey)> {
         let value = PlainKey::new(&self.0.base.settings().key_prefix, self.0.base.random())?;
-        let mut key = ApiKey {
-            id: 0,
-            name: plain::composed(&new.name).into_owned(),
-            prefix: value.prefix(),
-            expires_on: new.expires_on,
-            active: new.active,
-            rights: new.rights,
-            last_used_at: None,
-            created_at: clock::rfc3339(change.now()),
-            requests: 0,
-            denied: 0,
-        };
-        check(&key, true, &[], &self.0.endpoints)?;
+        let mut key = ApiKey::of(new, value.prefix(), change.now());
+        key.check(true, &[], &self.0.endpoints)?;
         check_held(held, &key.rights)?;
-        key.id = sql::insert(change, &key, value.hash()).await?;
-        record(change, "create", key.id, &["name", "expires_on", "active", "rights"]).await?;
+        key.id = row::insert(change, &key).await?;
+        sql::add_value(change, key.id, value.hash()).await?;
+        record(change, "create", key.id, row::COLUMNS).await?;
         Ok((key, value))
     }
 
@@ -261,31 +160,9 @@ impl Keys {
             return Err(Error::invalid(unknown));
         }
         let mut key = self.changeable(change, held, id).await?;
-        let mut columns = Vec::new();
-        let renamed = patch.name.as_ref().is_some_and(|name| *name != key.name);
-        if let Some(name) = patch.name {
-            if renamed {
-                key.name = plain::composed(&name).into_owned();
-            }
-            columns.push("name");
-        }
-        if let Some(expires_on) = patch.expires_on {
-            key.expires_on = expires_on;
-            columns.push("expires_on");
-        }
-        if let Some(active) = patch.active {
-            key.active = active;
-            columns.push("active");
-        }
-        if patch.rights.is_some() || !patch.grant.is_empty() || !patch.revoke.is_empty() {
-            let rights = patch.rights.unwrap_or_else(|| std::mem::take(&mut key.rights));
-            key.rights = access::changed_rights(rights, Vec::new(), &patch.revoke);
-            columns.push("rights");
-        }
-        check(&key, renamed, &patch.grant, &self.0.endpoints)?;
-        key.rights = access::changed_rights(key.rights, patch.grant, &[]);
+        let columns = key.apply(patch, &self.0.endpoints)?;
         check_held(held, &key.rights)?;
-        sql::update(change, &key).await?;
+        row::update(change, &key).await?;
         record(change, "update", id, &columns).await?;
         Ok(key)
     }
@@ -349,7 +226,7 @@ impl Keys {
     /// gain rights through the key.
     async fn changeable(&self, change: &mut Change, held: &[Right], id: i64) -> Result<ApiKey> {
         change.lock(IN_USE.of_row(id)).await?;
-        let key = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        let key = row::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         check_held(held, &key.rights)?;
         Ok(key)
     }
@@ -357,24 +234,6 @@ impl Keys {
 
 fn not_found(id: i64) -> Error {
     Error::new(Code::NotFound, format!("There is no API key with id {id}."))
-}
-
-/// Checks a key. `named`: its name is new. `grant`: rights that the key is about to get.
-fn check(key: &ApiKey, named: bool, grant: &[Right], endpoints: &Endpoints) -> Result<()> {
-    let mut problems = access::problems("rights", &key.rights, endpoints);
-    problems.extend(access::problems("grant", grant, endpoints));
-    if key.name.trim().is_empty() || key.name.chars().count() > 100 {
-        problems.push(FieldError {
-            field: "name".to_owned(),
-            code: "range",
-            message: "1 to 100 characters".to_owned(),
-        });
-    }
-    problems.extend(plain::name_problem("name", &key.name).filter(|_| named));
-    if let Some(Err(error)) = key.expires_on.as_deref().map(expiry::checked) {
-        problems.extend_from_slice(error.fields());
-    }
-    if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
 }
 
 fn check_held(held: &[Right], asked: &[Right]) -> Result<()> {

@@ -1,10 +1,9 @@
-//! The statements of API keys and the functions that run them.
+//! The statements of API keys beside those of `row.rs`, and the functions that run them.
 
-use super::{ApiKey, DeniedCall, Right};
+use super::{DeniedCall, Right};
 use crate::{
-    Change, Error, Millis, Result,
+    Change, Millis, Result,
     db::{Db, Lock, PerEngine, Statement, args, epoch_of, read, record, statements},
-    items::{Made, OwnColumn, RowList},
 };
 
 /// A key with the columns that the gate needs.
@@ -46,19 +45,6 @@ macro_rules! find {
     };
 }
 
-record! { ApiKey: key_columns {
-    id: "id",
-    name: "name",
-    prefix: "prefix",
-    expires_on: "expires_on",
-    active: "active",
-    rights: "rights" => read::json,
-    last_used_at: "last_used_at" => read::optional_time,
-    created_at: "created_at" => read::time,
-    requests: "requests",
-    denied: "denied",
-} }
-
 struct LastDenied {
     call: Option<DeniedCall>,
 }
@@ -73,40 +59,10 @@ pub(crate) const FIND_LOCKED: Statement = Statement::new(
     find!(" cross join (select pg_advisory_xact_lock_shared($3)) l", " for share of v, k"),
 );
 
-/// The list of keys. Recent counts of this process are not in the table yet.
-pub(crate) static LIST: RowList = RowList {
-    name: "The list of keys",
-    table: "cms_api_keys",
-    columns: &[
-        OwnColumn::integer("id"),
-        OwnColumn::text("name").searched(),
-        OwnColumn::text("prefix").searched(),
-        OwnColumn::text("expires_on").nullable(),
-        OwnColumn::boolean("active"),
-        OwnColumn::time("last_used_at").nullable(),
-        OwnColumn::time("created_at"),
-        OwnColumn::integer("requests"),
-        OwnColumn::integer("denied"),
-    ],
-    rows: Statement::new(
-        concat!(module_path!(), "::LIST"),
-        concat!("select ", key_columns!(), " from cms_api_keys where id in"),
-    ),
-    made: Made::new(),
-};
-
 statements! {
-    INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) \
-              values ($1, $2, $3, $4, $5, $6) returning id";
     INSERT_VALUE = "insert into cms_api_key_values (hash, api_key_id) values ($1, $2)";
     FIND = find!("", "");
-    LOCK = concat!(
-        "update cms_api_keys set active = active where id = $1 returning ", key_columns!()
-    );
-    GET = concat!("select ", key_columns!(), " from cms_api_keys where id = $1");
     NAMED = "select id from cms_api_keys where name = $1 order by id limit 1";
-    UPDATE = "update cms_api_keys set name = $2, expires_on = $3, active = $4, rights = $5 \
-              where id = $1";
     DELETE = "delete from cms_api_keys where id = $1";
     END_VALUES = "update cms_api_key_values set valid_until = $2 \
                   where api_key_id = $1 and (valid_until is null or valid_until > $2)";
@@ -158,38 +114,15 @@ pub(super) async fn find_again(
     change.optional(statement, args![hash, "", in_use.number()]).await
 }
 
-pub(super) async fn get(db: &Db, id: i64) -> Result<Option<ApiKey>> {
-    db.optional(GET, args![id]).await
-}
-
 /// The oldest key with this name.
 pub(super) async fn named(change: &mut Change, name: &str) -> Result<Option<i64>> {
     let found: Option<(i64,)> = change.optional(NAMED, args![name]).await?;
     Ok(found.map(|(id,)| id))
 }
 
-/// Reads and locks the key until this change ends.
-pub(super) async fn lock(change: &mut Change, id: i64) -> Result<Option<ApiKey>> {
-    change.optional(LOCK, args![id]).await
-}
-
-pub(super) async fn insert(change: &mut Change, key: &ApiKey, hash: String) -> Result<i64> {
-    let args = args![
-        &key.name,
-        &key.prefix,
-        key.expires_on.clone(),
-        key.active,
-        text(&key.rights)?,
-        change.now()
-    ];
-    let (id,): (i64,) = change.one(INSERT, args).await?;
-    change.run(INSERT_VALUE, args![hash, id]).await?;
-    Ok(id)
-}
-
-pub(super) async fn update(change: &mut Change, key: &ApiKey) -> Result<()> {
-    let args = args![key.id, &key.name, key.expires_on.clone(), key.active, text(&key.rights)?];
-    change.run_one(UPDATE, args).await
+/// Adds the current value.
+pub(super) async fn add_value(change: &mut Change, id: i64, hash: String) -> Result<()> {
+    change.run(INSERT_VALUE, args![hash, id]).await.map(drop)
 }
 
 /// Lets the current value expire at `until`, and deletes values that have expired.
@@ -202,7 +135,7 @@ pub(super) async fn replace_value(
 ) -> Result<()> {
     change.run(END_VALUES, args![id, until]).await?;
     change.run(DROP_VALUES, args![id, change.now()]).await?;
-    change.run(INSERT_VALUE, args![hash, id]).await?;
+    add_value(change, id, hash).await?;
     change.run_one(SET_PREFIX, args![id, prefix]).await
 }
 
@@ -219,8 +152,4 @@ pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
 pub(super) async fn last_denied(db: &Db, id: i64) -> Result<Option<Option<DeniedCall>>> {
     let found: Option<LastDenied> = db.optional(LAST_DENIED, args![id]).await?;
     Ok(found.map(|found| found.call))
-}
-
-fn text(rights: &[Right]) -> Result<String> {
-    serde_json::to_string(rights).map_err(Error::internal)
 }

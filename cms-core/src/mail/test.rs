@@ -89,7 +89,7 @@ impl Mails {
                 ended.verdict = Verdict::Failed;
             }
             if let Err(error) = mails.settled(ended).await {
-                tracing::warn!(%error, "a test mail was not settled; it fails when its lease ends");
+                tracing::warn!(?error, "a test mail was not settled; it fails when its lease ends");
             }
         });
         async move {

@@ -249,7 +249,7 @@ impl Media {
         match &fate {
             // If the store forbids the removal, `sweep` tries again and reports it once a day.
             Ok(_) => self.settled(name),
-            Err(error) => tracing::warn!(%error, "a file without a row was not removed yet"),
+            Err(error) => tracing::warn!(?error, "a file without a row was not removed yet"),
         }
         fate.is_ok()
     }

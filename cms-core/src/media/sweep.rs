@@ -168,7 +168,7 @@ impl Media {
         let (left, removed) = match self.left_parts(remove).await {
             Ok(counts) => counts,
             // Not every access key may list these uploads, and not every store can.
-            Err(error) => return tracing::warn!(%error, "uploads in parts cannot be listed"),
+            Err(error) => return tracing::warn!(?error, "uploads in parts cannot be listed"),
         };
         found.orphans += left;
         found.removed += removed;
@@ -181,7 +181,7 @@ fn pass_over(error: Error, failed: &AtomicU32) -> Result<()> {
     if failed.fetch_add(1, Ordering::Relaxed) + 1 >= FAILURES {
         return Err(error);
     }
-    tracing::warn!(%error, "a file was passed over");
+    tracing::warn!(?error, "a file was passed over");
     Ok(())
 }
 

@@ -117,13 +117,13 @@ impl Pages {
 impl WriteRules for Inner {
     fn lock(&self, table: &str, columns: &[&str], is_new: bool) -> Option<Lock> {
         let has = |column: &str| columns.contains(&column);
-        let is_moved = match table {
+        match table {
             // A new page has no children, so it cannot close a circle with another change.
-            "pages" => has("parent_id") && !is_new,
-            "menu_items" => menu::is_moved(has, is_new),
-            _ => false,
-        };
-        is_moved.then_some(TREE)
+            "pages" => (has("parent_id") && !is_new).then_some(TREE),
+            "menu_items" => menu::is_moved(has, is_new).then_some(TREE),
+            "redirects" => redirects::LEADING.into_iter().any(has).then_some(CHAINS),
+            _ => None,
+        }
     }
 
     fn written<'c>(
@@ -174,6 +174,9 @@ impl WriteRules for Inner {
 /// Locked by changes of parents before they write: two at the same time could close a
 /// circle together.
 const TREE: Lock = Lock::new(22);
+/// As [`TREE`], for redirects. A change that writes several redirects writes them in the order of
+/// their ids, and takes this lock after [`TREE`]: a page that moves leaves a redirect.
+const CHAINS: Lock = Lock::new(23);
 
 /// Refuses a written row whose `parent_id` leads back to the row. `circle` is the statement that
 /// checks this.

@@ -63,12 +63,12 @@ impl Pages {
             let found = match timeout_at(deadline, read).await {
                 Ok(Ok(found)) => found,
                 Ok(Err(error)) => {
-                    tracing::warn!(page, ?error, "pages that stand in it are missing");
+                    tracing::warn!(page, ?error, "pages inside this page are missing");
                     parts.lack = true;
                     break;
                 }
                 Err(_) => {
-                    tracing::warn!(page, "pages that stand in it are missing: it took too long");
+                    tracing::warn!(page, "pages inside this page are missing: reading timed out");
                     parts.lack = true;
                     break;
                 }
@@ -87,7 +87,7 @@ impl Pages {
                 let tree: Tree = match serde_json::from_str(&frozen) {
                     Ok(tree) => tree,
                     Err(error) => {
-                        tracing::warn!(page, id, %error, "a page that stands in it is missing");
+                        tracing::warn!(page, id, %error, "a page inside this page is missing");
                         parts.lack = true;
                         continue;
                     }

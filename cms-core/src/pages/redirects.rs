@@ -22,6 +22,8 @@ use crate::{
 };
 
 const TABLE: &str = "redirects";
+/// The columns that decide where a chain of redirects leads.
+pub(super) const LEADING: [&str; 4] = ["from", "to", "language_short", "active"];
 /// Maximum number of redirects in one chain.
 const MAX_CHAIN: usize = 16;
 /// Maximum depth at which a redirect of all paths below can match.
@@ -69,9 +71,9 @@ impl Rule {
             None if self.status != GONE => {
                 refused("an address is expected; only a redirect with status 410 has none")
             }
-            Some(_) if self.status == GONE => refused("410 says that it is gone: write null"),
+            Some(_) if self.status == GONE => refused("status 410 has no target: write null"),
             Some(to) if to.contains('*') && !self.from.ends_with("/*") => {
-                refused("* stands for what * of from matched: end from with /*, or leave * out")
+                refused("* stands for what * in from matches: end from with /*, or leave * out")
             }
             _ => Ok(()),
         }
@@ -225,7 +227,7 @@ impl Pages {
             let Some(next) = look(&address, true).await? else { break };
             chain.add(&next, &address);
             if chain.length > MAX_CHAIN {
-                tracing::debug!(url, "redirects lead from here in a circle: none is followed");
+                tracing::debug!(url, "redirects from this address form a circle: none is followed");
                 return Ok(None);
             }
         }
@@ -319,10 +321,10 @@ impl Pages {
                 let Some(next) = change.optional(statement, args).await?.map(rule) else { break };
                 chain.add(&next, &address);
                 let message = if next.id == written.id {
-                    "it leads back to where it begins: choose an address that no redirect leads \
-                     away from"
+                    "the redirect leads back to its own address: choose an address that no \
+                     redirect leads away from"
                 } else if chain.length > MAX_CHAIN {
-                    "it leads into a circle, or a chain of more than 16 redirects"
+                    "the redirect leads into a circle or a chain of more than 16 redirects"
                 } else {
                     continue;
                 };

@@ -276,7 +276,7 @@ impl ButtonViewer<'_> {
                     Ok(found) => drop(room.insert(found)),
                     Err(error) => {
                         let (plugin, table) = (&manifest.id, &source.table);
-                        tracing::error!(plugin, table, %error, "a select has no options");
+                        tracing::error!(plugin, table, ?error, "a select has no options");
                         room.insert(Vec::new());
                     }
                 }

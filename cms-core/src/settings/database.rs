@@ -23,6 +23,8 @@ pub enum Database {
         url: Secret,
         /// Seconds after which PostgreSQL ends an idle transaction.
         idle_in_transaction_s: u64,
+        /// Most connections of the pool.
+        max_connections: u64,
     },
 }
 
@@ -59,14 +61,18 @@ impl Settings {
     }
 
     fn postgres(&self, url: Secret) -> Database {
-        Database::Postgres { url, idle_in_transaction_s: self.database.idle_in_transaction_s }
+        let idle_in_transaction_s = self.database.idle_in_transaction_s;
+        let max_connections = self.database.max_connections;
+        Database::Postgres { url, idle_in_transaction_s, max_connections }
     }
 
     fn of_url(&self, url: &Secret) -> Result<Database, SettingsError> {
         let invalid = |rule| Err(SettingsError::invalid("database_url", rule));
         if let Some(path) = sqlite_path(url.expose()) {
             return match path {
-                "" => invalid("must name a file after sqlite://, such as sqlite://data/cms.db"),
+                _ if path.is_empty() || path.ends_with('/') => {
+                    invalid("must name a file after sqlite://, such as sqlite://data/cms.db")
+                }
                 ":memory:" => {
                     invalid("must name a file: a database in memory ends with its first connection")
                 }
@@ -206,6 +212,8 @@ mod tests {
             ("postgres://u:p@h:99999/d", none, "`database_url` must be postgres://user:password"),
             ("postgres://u:p/w@h/d", none, "as %2F"),
             ("sqlite://", none, "must name a file"),
+            ("sqlite:///", none, "must name a file"),
+            ("sqlite://data/", none, "must name a file"),
             ("sqlite::memory:", none, "must name a file"),
             ("sqlite://a.db?mode=ro", none, "without options"),
             ("sqlite://a.db", ["", "", "p", ""], "`database_url` must not be set together"),

@@ -15,16 +15,36 @@ pub(super) fn is_line(text: &str) -> bool {
     !text.trim().is_empty() && !text.contains(plain::is_hidden)
 }
 
+/// The host and the port of `host` or `host:port`. The host is a name, an IPv4 address, or an IPv6
+/// address in brackets. Addresses are in the form that callers send.
+fn host_port(text: &str) -> Option<(&str, Option<u16>)> {
+    let known = |c: char| c.is_ascii_alphanumeric() || "-._:[]".contains(c);
+    let (host, port) = match text.rsplit_once(':') {
+        // The last colon of a text that ends with a bracket belongs to the address.
+        Some((host, port)) if !text.ends_with(']') => (host, Some(port.parse().ok()?)),
+        _ => (text, None),
+    };
+    let is_host = match Host::parse(host).ok()? {
+        // An absolute name ends with a dot.
+        Host::Domain(name) => {
+            let mut labels = name.strip_suffix('.').unwrap_or(&name).split('.');
+            labels.all(|label| !label.is_empty())
+        }
+        Host::Ipv4(ip) => ip.to_string() == host,
+        // Browsers send [::ffff:102:304], other programs [::ffff:1.2.3.4].
+        Host::Ipv6(ip) => [format!("[{ip}]"), Host::<String>::Ipv6(ip).to_string()]
+            .iter()
+            .any(|sent| sent.eq_ignore_ascii_case(host)),
+    };
+    (is_host && text.chars().all(known)).then_some((host, port))
+}
+
 pub(super) fn is_host(text: &str) -> bool {
-    !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "-._:[]".contains(c))
+    host_port(text).is_some()
 }
 
 pub(super) fn is_listen(text: &str) -> bool {
-    let host_port = |(host, port): (&str, &str)| {
-        let bare_v6 = host.contains(':') && !host.starts_with('[');
-        is_host(host) && !bare_v6 && port.parse::<u16>().is_ok()
-    };
-    text.rsplit_once(':').is_some_and(host_port)
+    host_port(text).is_some_and(|(_, port)| port.is_some())
 }
 
 fn web_rest(text: &str) -> Option<&str> {
@@ -44,8 +64,8 @@ pub(super) fn is_web(text: &str) -> bool {
 pub(super) fn is_safe_web(text: &str) -> bool {
     let host = text.strip_prefix("http://").and_then(|rest| rest.split(['/', '?']).next());
     let is_here = host.is_none_or(|host| {
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        ["127.0.0.1", "[::1]", "localhost"].contains(&name)
+        let name = host_port(host).map(|(name, _)| name);
+        name.is_some_and(|name| ["127.0.0.1", "[::1]", "localhost"].contains(&name))
     });
     is_web(text) && is_here
 }
@@ -123,7 +143,8 @@ pub(super) fn are_languages(list: &[String]) -> bool {
     let code = |code: &String| {
         code.starts_with(|c: char| c.is_ascii_alphabetic()) && code.split('-').all(part)
     };
-    let repeated = |(at, code)| list[..at].contains(code);
+    let repeated =
+        |(at, code): (usize, &String)| list[..at].iter().any(|one| one.eq_ignore_ascii_case(code));
     !list.is_empty() && list.iter().all(code) && !list.iter().enumerate().any(repeated)
 }
 
@@ -166,7 +187,7 @@ mod tests {
         type Form = fn(&str) -> bool;
         let languages: Form =
             |t| are_languages(&t.split(',').map(str::to_owned).collect::<Vec<_>>());
-        let table: [(Form, &[&str], &[&str]); 10] = [
+        let table: [(Form, &[&str], &[&str]); 15] = [
             (
                 is_mail_server,
                 &["smtp://h", "smtps://u%40h:p%3Aw@h:465", "smtp://[::1]:25/", "smtp://bücher.de"],
@@ -188,19 +209,36 @@ mod tests {
                 &["", "/a", "a/", "a//b", "..", "a/./b", "a b", "ä"],
             ),
             (
+                is_host,
+                &["a.org", "A-1.org:8080", "a_b", "a.org.", "127.0.0.1:9", "[::1]", "[::1]:80"],
+                &["", ".", "..", "a..b", ".a", "1.2.3.999", "a b", "a.org/x", "*.a.org", "ü.de"],
+            ),
+            (is_host, &["[2001:db8::7]"], &["::1", ":::", "[", "[]", "[::1", "::1]", "[1.2.3.4]"]),
+            (
+                is_host,
+                &["[2001:DB8::7]", "[::ffff:1.2.3.4]", "[::ffff:102:304]"],
+                &["127.1", "0x7f.1", "127.0.0.1.", "0177.0.0.1:9", "[0:0::1]", "[::01]:80"],
+            ),
+            (is_host, &["a:1"], &[":", ":80", "a:", "a:99999", "a:80:80", "[::1]:x", "[::1].:80"]),
+            (
                 is_listen,
                 &["127.0.0.1:0", "[::]:80", "localhost:8080"],
-                &["", ":80", "::1:80", "host", "h:99999", "http://h:1"],
+                &["", ":80", "::1:80", "host", "[::]", "h:99999", "h:+80", "http://h:1"],
             ),
             (
                 is_site,
-                &["https://a.org", "http://localhost:3000"],
-                &["a.org", "https://", "https://a/", "https://u@a", "https://a b"],
+                &["https://a.org", "http://localhost:3000", "http://[::1]:3000"],
+                &["a.org", "https://", "https://a/", "https://u@a", "https://a b", "https://::1"],
             ),
             (
                 is_web,
                 &["https://a.org/x/y", "http://127.0.0.1:9"],
-                &["ftp://a", "https://u:p@a", "https:///x", "http://a/ b"],
+                &["ftp://a", "https://u:p@a", "https:///x", "http://a/ b", "http://[/x"],
+            ),
+            (
+                is_safe_web,
+                &["https://a.org/x", "http://localhost/x", "http://[::1]/x", "http://[::1]:9"],
+                &["http://a.org", "http://[::2]/x", "http://localhost.a.org/x"],
             ),
             (
                 is_key_prefix,
@@ -210,7 +248,7 @@ mod tests {
             (
                 languages,
                 &["en", "en,de-AT,zh-Hans"],
-                &["", "en,en", "e n", "en-", "toolonglanguage", "1x"],
+                &["", "en,en", "en,EN", "e n", "en-", "toolonglanguage", "1x"],
             ),
             (is_token, &["X-Forwarded-For"], &["", "X Forwarded", "A,B", "A:"]),
         ];

@@ -49,7 +49,7 @@ pub enum Synchronous {
     Normal,
 }
 
-/// How changes are committed, and how long one may take.
+/// How changes are committed, how long one may take, and how many run at once.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 #[non_exhaustive]
@@ -59,6 +59,8 @@ pub struct Commits {
     /// Seconds after which PostgreSQL ends an idle transaction, for example of a hung process,
     /// 1 to 3600.
     pub idle_in_transaction_s: u64,
+    /// Most connections of the pool to PostgreSQL, 2 to 100.
+    pub max_connections: u64,
 }
 
 /// The end of the process.

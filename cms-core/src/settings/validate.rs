@@ -93,7 +93,7 @@ impl Settings {
             (
                 "allowed_hosts",
                 self.allowed_hosts.iter().all(|h| is_host(h)),
-                "must be hosts without scheme or path, such as example.org",
+                "must be hosts without scheme or path, such as example.org or [::1]:8080",
             ),
             (
                 "proxy_header",
@@ -225,7 +225,7 @@ impl Settings {
     }
 
     /// Each numeric key with its value, minimum and maximum.
-    fn ranges(&self) -> [(&'static str, u64, u64, u64); 39] {
+    fn ranges(&self) -> [(&'static str, u64, u64, u64); 40] {
         let (http, scripts, keep) = (&self.http, &self.scripts, &self.retention);
         [
             ("http.body_limit_bytes", http.body_limit_bytes as u64, 1, GIB),
@@ -244,6 +244,7 @@ impl Settings {
             ),
             ("http.max_streams", http.max_streams as u64, 1, 100_000),
             ("database.idle_in_transaction_s", self.database.idle_in_transaction_s, 1, 3600),
+            ("database.max_connections", self.database.max_connections, 2, 100),
             ("shutdown.drain_s", self.shutdown.drain_s, 0, 3600),
             ("cache.ttl_s", self.cache.ttl_s, 1, YEAR_S),
             ("cache.max_bytes", self.cache.max_bytes, 1, GIB << 10),

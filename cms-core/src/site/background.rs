@@ -181,7 +181,7 @@ impl Cms {
         self.limiter().tidy();
         self.retry_indexes(false);
         if let Err(error) = self.flush().await {
-            tracing::warn!(%error, "counters were not written; they are kept for the next minute");
+            tracing::warn!(?error, "counters were not written; they are kept for the next minute");
         }
         // Last, so that a slow store delays nothing else.
         self.media().tidy().await;

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Waits after consecutive failures.
-const WAITS: Backoff = Backoff(&[60, 120, 240, 480, 960, 1920, 3600]);
+const RETRY_BACKOFF: Backoff = Backoff(&[60, 120, 240, 480, 960, 1920, 3600]);
 /// Pause between two indexes, in which others that wait for their turn get it.
 const BETWEEN: Duration = db::TURN.saturating_mul(2);
 
@@ -82,7 +82,7 @@ impl Progress {
         if let Some(failed) = self.failed.iter_mut().find(|one| one.wanted.is(&wanted)) {
             failed.is_tried = false;
         } else {
-            let why = "making it was broken off".to_owned();
+            let why = "the work was interrupted".to_owned();
             self.failed.push(Failed { wanted, why, again_at: now, is_tried: false });
         }
     }
@@ -134,7 +134,8 @@ impl Building {
                     break;
                 }
                 let failed = one(&db, wanted.clone(), (number, all)).await.map(|(wanted, why)| {
-                    let wait = WAITS.wait_ms(wanted.tries - 1, i64::MAX).unwrap_or_default();
+                    let wait =
+                        RETRY_BACKOFF.wait_ms(wanted.tries - 1, i64::MAX).unwrap_or_default();
                     Failed { wanted, why, again_at: left.clock.now() + wait, is_tried: false }
                 });
                 left.wanted.pop_front();
@@ -168,7 +169,7 @@ async fn one(
             None
         }
         Err(error) => {
-            tracing::error!(plugin, table, columns, %error, "an index was not made; tried again");
+            tracing::error!(plugin, table, columns, ?error, "an index was not made; trying again");
             wanted.tries += 1;
             Some((wanted, error.detail().to_owned()))
         }
@@ -238,7 +239,7 @@ impl Cms {
         let own = progress.failed.iter().filter(|failed| failed.wanted.plugin == plugin);
         own.map(|Failed { wanted, why, .. }| {
             let index = wanted.named();
-            Problem::whole(format!("the index {index} is not made, and tried again: {why}"))
+            Problem::whole(format!("the index {index} was not made and is tried again: {why}"))
         })
         .collect()
     }

@@ -17,7 +17,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How often missing plugin folders are checked.
 const FOLDERS: Duration = Duration::from_secs(1);
 /// Waits after plugins could not be taken into service again.
-const WAITS: Backoff = Backoff(&[1, 2, 5, 10, 30, 60]);
+const RETRY_BACKOFF: Backoff = Backoff(&[1, 2, 5, 10, 30, 60]);
 
 impl Cms {
     /// Catches up with the commits of other processes: raises epochs, and wakes the worker and
@@ -60,7 +60,7 @@ pub(super) async fn follow(site: Weak<Rooms>) {
             Ok(()) => return,
             Err(error) if db.is_closed() => return drop::<Error>(error),
             Err(error) => {
-                tracing::warn!(%error, "cannot follow other processes; trying again");
+                tracing::warn!(?error, "cannot follow other processes; trying again");
                 drop(db);
                 tokio::time::sleep(PAUSE).await;
             }
@@ -110,20 +110,20 @@ pub(super) async fn refresh(site: Weak<Rooms>, mut reapplied: watch::Receiver<u6
                 // For example, this program's own plugin is older than the tables. Only other
                 // declarations solve this, so it is not retried.
                 Err(error) if error.is_outdated() || error.code() == Code::ValidationFailed => {
-                    let what = "plugins that another process applied do not fit this program; \
-                                those before stay in service";
-                    tracing::warn!(%error, "{what}");
+                    let what = "this program cannot serve the plugins that another process \
+                                applied; the previous plugins stay in service";
+                    tracing::warn!(?error, "{what}");
                     looks_for_folders = false;
                     break;
                 }
                 Err(error) => {
-                    let what = "plugins that another process applied are not in service here; \
-                                trying again";
-                    tracing::warn!(%error, "{what}");
+                    let what = "the plugins that another process applied could not be put into \
+                                service; trying again";
+                    tracing::warn!(?error, "{what}");
                 }
             }
             drop(cms);
-            let wait_ms = WAITS.wait_ms(tries, i64::MAX).unwrap_or_default();
+            let wait_ms = RETRY_BACKOFF.wait_ms(tries, i64::MAX).unwrap_or_default();
             tries += 1;
             let wait = Duration::from_millis(wait_ms.unsigned_abs());
             // News ends the wait early.

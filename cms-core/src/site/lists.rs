@@ -1,7 +1,32 @@
 //! The columns of the service's own lists, for descriptions of the API.
 
 use super::Cms;
-use crate::{accounts, content::Column, funnels, items, keys, traffic::origins, webhooks};
+use crate::{
+    accounts,
+    content::Column,
+    funnels,
+    items::{self, OwnColumn},
+    keys,
+    traffic::origins,
+    webhooks,
+};
+
+/// The declared columns of a list; None: the service has no such list.
+fn declared(list: &str) -> Option<&'static [OwnColumn]> {
+    let columns: &'static [OwnColumn] = match list {
+        "assignable" => accounts::users::sql::NAMED.columns,
+        "events" => webhooks::EVENTS.columns,
+        "funnels" => funnels::FUNNELS.columns,
+        "inbox" => &funnels::INBOX,
+        "keys" => keys::row::LIST.columns,
+        "origins" => origins::sql::LIST.columns,
+        "user_groups" => accounts::groups::sql::LIST.columns,
+        "users" => accounts::users::sql::LIST.columns,
+        "webhooks" => webhooks::SUBSCRIPTIONS.columns,
+        _ => return None,
+    };
+    Some(columns)
+}
 
 impl Cms {
     /// The columns by which callers can filter and sort the rows of a list; empty: there is no
@@ -9,20 +34,16 @@ impl Cms {
     #[doc(hidden)]
     #[must_use]
     pub fn list_columns(&self, list: &str) -> Vec<Column> {
-        items::columns(match list {
-            "assignable" => accounts::users::sql::NAMED.columns,
-            "events" => webhooks::EVENTS.columns,
-            "funnels" => funnels::FUNNELS.columns,
-            "inbox" => &funnels::INBOX,
-            "keys" => keys::sql::LIST.columns,
-            "origins" => origins::sql::LIST.columns,
-            "user_groups" => accounts::groups::sql::LIST.columns,
-            "users" => accounts::users::sql::LIST.columns,
-            "webhooks" => webhooks::SUBSCRIPTIONS.columns,
-            table => {
-                let table = self.tables().find(table);
-                return table.map(|table| table.columns.clone()).unwrap_or_default();
-            }
-        })
+        if let Some(columns) = declared(list) {
+            return items::columns(columns);
+        }
+        self.tables().find(list).map(|table| table.columns.clone()).unwrap_or_default()
+    }
+
+    /// The columns that a search in one of the service's own lists looks in.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn searched_columns(list: &str) -> Vec<String> {
+        items::searched(declared(list).unwrap_or_default())
     }
 }

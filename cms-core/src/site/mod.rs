@@ -394,7 +394,7 @@ impl Cms {
         let mut note = |room, outcome: Result<u64>| match outcome {
             Ok(rows) => removed += rows,
             Err(error) => {
-                tracing::warn!(room, %error, "old rows were not removed");
+                tracing::warn!(room, ?error, "old rows were not removed");
                 first.get_or_insert(error);
             }
         };
@@ -468,7 +468,7 @@ impl Cms {
 async fn in_time(failure: &'static str, write: impl Future<Output = Result<()>>) {
     match tokio::time::timeout(SHUTDOWN_TIMEOUT, write).await {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::error!(%error, "{failure}"),
+        Ok(Err(error)) => tracing::error!(?error, "{failure}"),
         Err(_) => tracing::error!("{failure}: the database does not answer"),
     }
 }

@@ -178,7 +178,7 @@ impl Cms {
             if opening != Opening::Start || error.code() != Code::Unavailable {
                 return Err(error);
             }
-            tracing::warn!(%error, "plugins in service are not recorded; the next start does it");
+            tracing::warn!(?error, "plugins in service are not recorded; the next start does it");
         }
         let left = loading.note_absent_tables(opening);
         for hook in hooks.iter().filter(|hook| loading.tables.find(&hook.table).is_none()) {
@@ -200,7 +200,7 @@ impl Cms {
             self.webhooks().register(&self.plugins().index()).await?;
             match enter_handlers(self.webhooks(), self.plugins()).await {
                 Err(error) if opening == Opening::Start && error.code() == Code::Unavailable => {
-                    tracing::warn!(%error, "handlers of events begin later");
+                    tracing::warn!(?error, "handlers of events begin later");
                 }
                 entered => entered?,
             }
@@ -301,7 +301,7 @@ impl Cms {
             change.commit().await
         };
         if let Err(error) = noted.await {
-            tracing::warn!(plugin = manifest.id, %error, "a refusal by the database is not noted");
+            tracing::warn!(plugin = manifest.id, ?error, "a refusal by the database is not noted");
         }
     }
 
@@ -343,7 +343,7 @@ impl Cms {
         match claimed.await {
             // For example, another process makes an index, for which SQLite reserves its writer.
             Err(error) if opening == Opening::Start && error.code() == Code::Unavailable => {
-                tracing::warn!(%error, "names of plugins are not claimed; the next start does it");
+                tracing::warn!(?error, "names of plugins are not claimed; the next start does it");
                 Ok(())
             }
             claimed => claimed,

@@ -18,6 +18,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         events::sql::ALL,
         content::ALL,
         audit::sql::ALL,
+        keys::row::ALL,
         keys::sql::ALL,
         accounts::users::sql::ALL,
         accounts::groups::sql::ALL,

@@ -57,7 +57,7 @@ impl Cms {
         let refused = match widgets.load(&in_service, refresh).await {
             // For example, another process makes an index, for which SQLite reserves its writer.
             Err(error) if opening == Opening::Start && error.code() == Code::Unavailable => {
-                tracing::warn!(%error, "widgets are not registered; the next start does it");
+                tracing::warn!(?error, "widgets are not registered; the next start does it");
                 widgets.load(&in_service, Refresh::Nothing).await?
             }
             loaded => loaded?,

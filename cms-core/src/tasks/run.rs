@@ -241,7 +241,7 @@ async fn settle(site: &Inner, claimed: &Claimed, outcome: Outcome) -> Outcome {
         match tokio::time::timeout(RENEW_TIMEOUT, written).await {
             Ok(Ok(true)) => return outcome,
             Ok(Ok(false)) => return Outcome::Lost,
-            Ok(Err(error)) => tracing::warn!(%error, "the end of a task was not written down"),
+            Ok(Err(error)) => tracing::warn!(?error, "the end of a task was not written down"),
             Err(_) => tracing::warn!("the end of a task was not written down in time"),
         }
         tokio::time::sleep(POLL_INTERVAL).await;

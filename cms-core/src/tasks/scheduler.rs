@@ -134,7 +134,7 @@ impl Scheduler {
                 Ok(_) => POLL_INTERVAL,
                 Err(_) if site.base.db().is_closed() => break,
                 Err(error) => {
-                    tracing::warn!(%error, "due tasks cannot be read or claimed; trying again");
+                    tracing::warn!(?error, "due tasks cannot be read or claimed; trying again");
                     PAUSE
                 }
             };

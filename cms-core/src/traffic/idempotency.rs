@@ -136,7 +136,7 @@ impl Claim {
         // A task of its own, which continues when nobody waits.
         let kept = tokio::spawn(watched(async move {
             if let Err(error) = self.persist(reply).await {
-                tracing::warn!(%error, "a reply is not kept: a repetition may do its work again");
+                tracing::warn!(?error, "a reply is not kept: a repetition may do its work again");
             }
         }));
         let _ = tokio::time::timeout(CALLER_TIMEOUT, kept).await;
@@ -151,7 +151,7 @@ impl Claim {
                         && began.elapsed() < RETRY_TIMEOUT
                         && !self.base.db().is_closed() =>
                 {
-                    tracing::warn!(%error, "a reply is not kept yet; trying again");
+                    tracing::warn!(?error, "a reply is not kept yet; trying again");
                 }
                 outcome => return outcome,
             }
@@ -199,7 +199,7 @@ impl Claim {
                 }
                 Ok(_) => RENEWAL,
                 Err(error) => {
-                    tracing::warn!(%error, "a request under way could not say so; trying again");
+                    tracing::warn!(?error, "a request under way could not say so; trying again");
                     PAUSE
                 }
             };

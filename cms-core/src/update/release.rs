@@ -205,8 +205,8 @@ impl Seen {
         match highest {
             Some(highest) if *version < highest => {
                 let why = format!(
-                    "the update server offers {version}, and it offered {highest} before: an old \
-                     release is not taken"
+                    "the update server offers {version} but offered {highest} before: cms does \
+                     not install an older release"
                 );
                 return Err(UpdateError::new(UpdateFault::Refused, why));
             }
@@ -216,8 +216,8 @@ impl Seen {
         let age = (now - self.since.min(modified.unwrap_or(now))) / DAY;
         Ok((age >= OLD_DAYS).then(|| {
             format!(
-                "the update server has offered {version} for {age} days. If there must be a newer \
-                 release, somebody keeps it away"
+                "the update server has offered {version} for {age} days. If you know of a newer \
+                 release, somebody may be withholding it"
             )
         }))
     }
@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(note("3.2.0", Some(DAY), 190), Ok(true), "written 189 days ago");
         assert_eq!(note("3.2.0", Some(999 * DAY), 190), Ok(false), "a time to come");
         let why = note("3.1.9", None, 191).expect_err("an older one");
-        assert!(why.contains("it offered 3.2.0 before"), "{why}");
+        assert!(why.contains("but offered 3.2.0 before"), "{why}");
         assert_eq!(note("3.2.1", None, 192), Ok(false));
     }
 }

@@ -53,7 +53,7 @@ impl UpdateServer {
         let refused = |why: String| UpdateError::new(UpdateFault::Refused, why);
         let Some(base) = settings.update_base_url.as_deref() else {
             return Err(refused(
-                "update_base_url is not set, so there is nobody to ask".to_owned(),
+                "update_base_url is not set, so there is no server to ask".to_owned(),
             ));
         };
         let base = Url::parse(&format!("{}/", base.trim_end_matches('/')))
@@ -118,7 +118,7 @@ impl UpdateServer {
         let mut reply = self.get(&release.file, until).await?;
         let wrong = |bytes: u64| {
             let (file, size) = (&release.file, release.size);
-            UpdateError::invalid(format!("{file} has {bytes} bytes, announced were {size}"))
+            UpdateError::invalid(format!("{file} has {bytes} bytes, but latest.json says {size}"))
         };
         if let Some(length) = reply.content_length().filter(|length| *length != release.size) {
             return Err(wrong(length));
@@ -168,7 +168,7 @@ impl UpdateServer {
             }
             let to = reply.headers().get(header::LOCATION).and_then(|to| to.to_str().ok());
             let to = to.and_then(|to| url.join(to).ok());
-            url = to.ok_or_else(|| invalid("a redirect leads nowhere".to_owned()))?;
+            url = to.ok_or_else(|| invalid("a redirect has no valid address".to_owned()))?;
             let is_safe = url.scheme() == "https" || self.base.scheme() == "http";
             if !is_safe || !["http", "https"].contains(&url.scheme()) {
                 return Err(invalid("a redirect leads away from https".to_owned()));
@@ -189,8 +189,8 @@ impl UpdateServer {
         };
         let status = reply.status().as_u16();
         let why = match (fault, self.has_credentials()) {
-            (UpdateFault::NoRight, true) => ": it does not take update_user and update_password",
-            (UpdateFault::NoRight, false) => ": it wants update_user and update_password",
+            (UpdateFault::NoRight, true) => ": it refuses update_user and update_password",
+            (UpdateFault::NoRight, false) => ": it requires update_user and update_password",
             _ => "",
         };
         let host = self.base.host_str().unwrap_or_default();
@@ -240,6 +240,6 @@ fn unreachable(error: reqwest::Error) -> UpdateError {
         why = inner.to_string();
         cause = inner.source();
     }
-    let what = format!("the update server cannot be reached, or breaks off: {why}");
+    let what = format!("the update server cannot be reached, or its reply breaks off: {why}");
     UpdateError::new(UpdateFault::Unreachable, what)
 }

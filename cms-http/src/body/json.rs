@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use cms_core::{Code, Error, Result};
+use cms_core::{Code, Error, Result, content::significant_digits};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
@@ -175,21 +175,14 @@ impl Measure {
 /// Whether a parsed number keeps all its digits: at most 17, or an integer of 64 bits. A number too
 /// small would become zero.
 fn is_kept(number: &[u8]) -> bool {
-    let is_exponent = |byte: &u8| matches!(byte, b'e' | b'E');
-    let mantissa = number.iter().take_while(|byte| !is_exponent(byte));
-    let (mut digits, mut significant) = (0, 0);
-    for digit in mantissa.filter(|byte| byte.is_ascii_digit()) {
-        digits += usize::from(digits > 0 || *digit != b'0');
-        if *digit != b'0' {
-            significant = digits;
-        }
-    }
+    let digits = significant_digits(number).count();
     let text = || std::str::from_utf8(number).unwrap_or_default();
-    let may_vanish = significant > 0 && (number.len() > 300 || number.iter().any(is_exponent));
+    let has_exponent = || number.iter().any(|byte| matches!(byte, b'e' | b'E'));
+    let may_vanish = digits > 0 && (number.len() > 300 || has_exponent());
     if may_vanish && text().parse::<f64>() == Ok(0.0) {
         return false;
     }
-    significant <= 17 || text().parse::<i64>().is_ok() || text().parse::<u64>().is_ok()
+    digits <= 17 || text().parse::<i64>().is_ok() || text().parse::<u64>().is_ok()
 }
 
 /// The first text with U+0000, which PostgreSQL cannot hold: `rights[0].endpoint`; `body` when the

@@ -26,7 +26,10 @@ use quick_cache::{
 
 pub(crate) use entry::{Key, Lookup, add_part};
 
-use self::entry::{Answer, Entry};
+use self::{
+    entry::{Answer, Entry},
+    shared::Shared,
+};
 use crate::reply::{self, Reply};
 
 const X_CACHE: HeaderName = HeaderName::from_static("x-cache");
@@ -37,6 +40,7 @@ const SHARES: usize = 8;
 /// The store of one API.
 pub(crate) struct Replies {
     kept: Cache<Key, Arc<Entry>, Weight, RandomState>,
+    shared: Shared,
     hits: AtomicU64,
     misses: AtomicU64,
 }
@@ -65,7 +69,8 @@ impl Replies {
             RandomState::default(),
             DefaultLifecycle::default(),
         );
-        Ok(Self { kept, hits: AtomicU64::new(0), misses: AtomicU64::new(0) })
+        let (hits, misses) = (AtomicU64::new(0), AtomicU64::new(0));
+        Ok(Self { kept, shared: Shared::new(settings), hits, misses })
     }
 
     /// The kept reply.
@@ -109,7 +114,7 @@ impl Replies {
                 }
                 Ok(entry) => return self.answer(lookup, &entry, true),
             };
-            if let Some(found) = shared::find(cms, lookup).await {
+            if let Some(found) = self.shared.find(cms, lookup).await {
                 let found = Arc::new(found);
                 let _ = guard.insert(found.clone());
                 return self.answer(lookup, &found, true);
@@ -127,7 +132,7 @@ impl Replies {
             let epoch = |table: &String| (table.clone(), lookup.epoch(table, of));
             let handler_epochs = reads.iter().map(epoch).collect();
             let entry = Arc::new(Entry::new(lookup, handler_epochs, Answer::of(filled)));
-            shared::share(cms, lookup, &entry).await;
+            self.shared.share(cms, lookup, &entry).await;
             let _ = guard.insert(entry.clone());
             if !matches!(entry.answer, Answer::Reply(..)) {
                 // Requests that wait for this fill have the entry already.

@@ -1,13 +1,14 @@
 //! Replies as bytes for Redis: one line of JSON, then the body.
 
 use bytes::Bytes;
-use cms_core::{Cms, crypto};
+use cms_core::{Cms, crypto, settings::Settings};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::entry::{Answer, Entry, Freshness, Lookup};
 
-/// The version of the format. It is part of the key, as is the version of the service, so that
+/// The version of the format. It is part of the name, as is the version of the service, so that
 /// another version never reads these entries.
 const FORM: u32 = 1;
 /// The largest reply that is shared, because all answers of Redis share one connection.
@@ -21,24 +22,41 @@ struct Head {
     headers: Vec<(String, String)>,
 }
 
-fn name(key: &[u8]) -> String {
-    format!("reply:{FORM}:{}:{}", cms_core::VERSION, crypto::sha256_hex(key))
+/// The replies in Redis that processes with the same settings share.
+pub(super) struct Shared {
+    /// A digest of the settings that replies depend on.
+    settings: String,
 }
 
-/// The reply that some process has shared, if it is still fresh.
-pub(super) async fn find(cms: &Cms, lookup: &Lookup<'_>) -> Option<Entry> {
-    let is_shared = cms.cache().shares_replies() && lookup.freshness.is_shared();
-    let tables = lookup.shared_tables().filter(|_| is_shared)?;
-    let found = decode(cms.cache().shared_reply(&name(&lookup.key)).await?, tables)?;
-    found.is_fresh(lookup).then_some(found)
-}
+impl Shared {
+    pub(super) fn new(settings: &Settings) -> Self {
+        let Settings { site_url, api_url, product, languages, timezone, http, .. } = settings;
+        // Handlers of the service read `site_url`, `languages`, `timezone` and the limit of a page.
+        // Handlers of plugins may read `api_url` and `product`.
+        let read = json!([site_url, api_url, product, languages, timezone, http.page_limit_bytes]);
+        Self { settings: crypto::sha256_hex(read.to_string().as_bytes())[..16].to_owned() }
+    }
 
-/// Gives a reply to other processes, if it may be kept.
-pub(super) async fn share(cms: &Cms, lookup: &Lookup<'_>, entry: &Entry) {
-    let tables = lookup.shared_tables().filter(|_| cms.cache().shares_replies());
-    if let Some(bytes) = tables.and_then(|tables| encode(entry, tables)) {
-        let ttl_s = lookup.rules.settings.ttl_s;
-        cms.cache().share_reply(&name(&lookup.key), &bytes, ttl_s).await;
+    fn name(&self, key: &[u8]) -> String {
+        let (version, key) = (cms_core::VERSION, crypto::sha256_hex(key));
+        format!("reply:{FORM}:{version}:{}:{key}", self.settings)
+    }
+
+    /// The reply that some process has shared, if it is still fresh.
+    pub(super) async fn find(&self, cms: &Cms, lookup: &Lookup<'_>) -> Option<Entry> {
+        let is_shared = cms.cache().shares_replies() && lookup.freshness.is_shared();
+        let tables = lookup.shared_tables().filter(|_| is_shared)?;
+        let found = decode(cms.cache().shared_reply(&self.name(&lookup.key)).await?, tables)?;
+        found.is_fresh(lookup).then_some(found)
+    }
+
+    /// Gives a reply to other processes, if it may be kept.
+    pub(super) async fn share(&self, cms: &Cms, lookup: &Lookup<'_>, entry: &Entry) {
+        let tables = lookup.shared_tables().filter(|_| cms.cache().shares_replies());
+        if let Some(bytes) = tables.and_then(|tables| encode(entry, tables)) {
+            let ttl_s = lookup.rules.settings.ttl_s;
+            cms.cache().share_reply(&self.name(&lookup.key), &bytes, ttl_s).await;
+        }
     }
 }
 
@@ -145,6 +163,30 @@ mod tests {
         assert!(encode(&Entry { freshness: own(-1), ..entry("x") }, TABLES).is_none());
         let handler_epochs = vec![("blog".to_owned(), -1)];
         assert!(encode(&Entry { handler_epochs, ..entry("x") }, TABLES).is_none());
+    }
+
+    #[test]
+    fn settings_that_replies_depend_on_change_the_name() {
+        let name = |change: fn(&mut Settings)| {
+            let mut settings = Settings::default();
+            change(&mut settings);
+            Shared::new(&settings).name(b"key")
+        };
+        let changes: [fn(&mut Settings); 6] = [
+            |s| s.site_url = Some("https://a.example".to_owned()),
+            |s| s.api_url = Some("https://a.example".to_owned()),
+            |s| s.product = "a".to_owned(),
+            |s| s.languages.insert(0, "xx".to_owned()),
+            |s| s.timezone = "Asia/Tokyo".to_owned(),
+            |s| s.http.page_limit_bytes += 1,
+        ];
+        let mut names: Vec<_> = changes.into_iter().map(name).collect();
+        names.push(name(|_| {}));
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), changes.len() + 1);
+        let other_machine = name(|s| s.listen = "10.0.0.7:80".to_owned());
+        assert!(names.contains(&other_machine));
     }
 
     #[test]

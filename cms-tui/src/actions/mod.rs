@@ -212,6 +212,11 @@ impl KeyMap {
         here.map(|(_, action)| *action).min_by_key(|action| rank(action))
     }
 
+    /// Whether the key filters lists.
+    pub(crate) fn filters(&self, key: Key) -> bool {
+        self.keys.iter().any(|(one, action)| *one == key && action.name == "list.filter")
+    }
+
     /// The user's own command of a key.
     pub(crate) fn own(&self, key: Key, scene: &Scene<'_>) -> Option<&str> {
         let here = |command: &OwnCommand| command.on.as_deref().is_none_or(|on| on == scene.noun);

@@ -28,7 +28,7 @@ impl Model {
         let screen = from.screen;
         let from = Origin {
             is_reread: calling.reread.is_some(),
-            is_writing: !is_read_only(&calling.ask.line()),
+            is_writing: !calling.is_count && !is_read_only(&calling.ask.line()),
             ..from
         };
         if let Some((at, total @ 2..)) = calling.reread {

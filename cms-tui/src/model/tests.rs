@@ -257,6 +257,15 @@ fn a_read_only_session_sends_nothing_but_looks() {
 }
 
 #[test]
+fn a_screen_without_a_filter_says_so() {
+    let mut model = model();
+    press(&mut model, "1 /");
+    assert_eq!(told(&model), "There is nothing to filter or search here.");
+    press(&mut model, "5 /");
+    assert_eq!(told(&model), "");
+}
+
+#[test]
 fn a_question_left_open_leaves_the_form_to_be_edited() {
     let mut model = model();
     let mut form = Form::new("a", Vec::new(), |_| Step::None);

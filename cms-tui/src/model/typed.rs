@@ -54,7 +54,12 @@ impl Model {
         }
         match self.map.action(key, &scene) {
             Some(action) => self.run(action),
-            None => Vec::new(),
+            None => {
+                if self.map.filters(key) {
+                    self.tell(Role::Plain, "There is nothing to filter or search here.");
+                }
+                Vec::new()
+            }
         }
     }
 

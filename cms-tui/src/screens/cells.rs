@@ -103,3 +103,52 @@ pub(crate) fn members(value: &Json, names: &[(&str, &str)], now: i64) -> Vec<(Ro
     };
     names.iter().map(line).collect()
 }
+
+/// The plain members of a row besides `named` and `known`, a line each. So a member that the
+/// service adds is seen at once. The title of a preview has the id.
+pub(crate) fn others(
+    row: &Json,
+    named: &[(&str, &str)],
+    known: &[&str],
+    now: i64,
+) -> Vec<(Role, String)> {
+    let is_other = |(name, value): &(&String, &Json)| {
+        let name = name.as_str();
+        let is_plain = value.is_string() || value.is_number() || value.is_boolean();
+        let is_known = known.contains(&name) || named.iter().any(|(_, one)| *one == name);
+        is_plain && name != "id" && !is_known
+    };
+    let line = |(name, _): (&String, &Json)| members(row, &[(&*label(name), &**name)], now);
+    row.as_object().into_iter().flatten().filter(is_other).flat_map(line).collect()
+}
+
+/// The name of a member as a label: `max_retries` is "Max retries".
+fn label(name: &str) -> String {
+    let words = text::safe(name.strip_suffix("_at").unwrap_or(name)).replace('_', " ");
+    let mut letters = words.chars();
+    let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+    first.into_iter().chain(letters).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn members_that_nobody_names_are_shown_too() {
+        let row = json!({
+            "id": 7, "name": "shop", "prefix": "cms_k1", "note": "of the till",
+            "last_seen_at": "2026-11-21T09:30:00Z", "rights": [], "expires_on": null,
+            "\u{9b}2J": 1,
+        });
+        let lines = others(&row, &[("Prefix", "prefix")], &["name"], 0);
+        let mut texts: Vec<_> = lines.iter().map(|(_, text)| text.as_str()).collect();
+        texts.sort_unstable();
+        assert_eq!(texts.len(), 3, "{texts:?}");
+        assert!(texts.contains(&"Note         of the till"), "{texts:?}");
+        assert!(texts.iter().any(|text| text.starts_with("Last seen    ")), "{texts:?}");
+        assert!(!texts.concat().contains('\u{9b}'), "{texts:?}");
+    }
+}

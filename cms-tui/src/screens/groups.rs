@@ -13,7 +13,7 @@ use serde_json::{Map, Value as Json, json};
 use super::{
     acts::{self, Kind, id, name},
     browser::{ListQuery, Spec},
-    cells::{Cell, Column, age, column, plain},
+    cells::{Cell, Column, age, column, others, plain},
 };
 use crate::{
     actions::Scene,
@@ -61,15 +61,17 @@ fn rights(row: &Json, name: &str, _: i64) -> Cell {
     }
 }
 
-fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+    let mut lines = others(row, &[], &["name", "rights", "members", "created_at"], now);
     match row["rights"].as_array() {
-        None => vec![(Role::Warn, "Its members may do everything.".to_owned())],
-        Some(keys) if keys.is_empty() => vec![(Role::Quiet, "It has no rights.".to_owned())],
+        None => lines.push((Role::Warn, "Its members may do everything.".to_owned())),
+        Some(keys) if keys.is_empty() => lines.push((Role::Quiet, "It has no rights.".to_owned())),
         Some(keys) => {
             let keys = keys.iter().filter_map(Json::as_str);
-            keys.map(|key| (Role::Plain, safe(key).into_owned())).collect()
+            lines.extend(keys.map(|key| (Role::Plain, safe(key).into_owned())));
         }
     }
+    lines
 }
 
 fn act(verb: &str, scene: &Scene<'_>) -> Step {

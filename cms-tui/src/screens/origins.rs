@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::{
     acts::{self, Kind, id},
     browser::{ListQuery, Spec},
-    cells::{Column, active, age, column, members, plain},
+    cells::{Column, active, age, column, members, others, plain},
 };
 use crate::{
     actions::Scene,
@@ -20,7 +20,8 @@ use crate::{
 
 pub(crate) static SPEC: Spec = Spec {
     preview: |row, _, _, now| {
-        members(row, &[("Origin", "origin"), ("Added", "created_at"), ("Active", "active")], now)
+        let names = [("Origin", "origin"), ("Added", "created_at"), ("Active", "active")];
+        [members(row, &names, now), others(row, &names, &[], now)].concat()
     },
     empty: "No origins: only pages of the site's own host may call. n adds one.",
     sorts: |_| ["origin", "active", "created_at"].map(str::to_owned).to_vec(),

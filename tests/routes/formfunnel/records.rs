@@ -172,7 +172,10 @@ async fn a_copy_differs_in_ids_only() {
     let french = json!({"id": "leads", "language_short": "fr", "name": "Prospects"});
     let french = duplicate(french.clone()).expect(201).await.data();
     has!(french, {"name": "Prospects", "slug": "leads", "language_short": "fr", "base_id": 1});
-    duplicate(json!({"id": 1, "language_short": "fr"})).refused(409, "conflict").await;
+    for language in ["fr", "FR"] {
+        let again = json!({"id": 1, "language_short": language});
+        duplicate(again).refused(409, "conflict").await;
+    }
     duplicate(json!({"id": 99})).refused(404, "not_found").await;
     duplicate(json!({})).refused(422, "validation_failed").await;
     let differs = site.admin(&format!("POST {ACTION}=duplicate&id=2")).json(json!({"id": 1}));

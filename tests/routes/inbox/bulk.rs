@@ -213,6 +213,27 @@ async fn what_others_have_changed_since_stays() {
     assert_eq!(get(&site, all[5]).await["first_touched_at"], json!(null));
 }
 
+/// Neither a bulk change nor an undo brings the user back.
+#[tokio::test]
+async fn submissions_of_a_deleted_user_are_assigned_to_nobody() {
+    let site = site().await;
+    let ana = site.person("ana", json!(["formfunnel_inbox_view"])).await;
+    let bob = site.person("bob", json!(["formfunnel_inbox_view"])).await;
+    let [ada, cy] = all_sent(&site, ["Ada", "Cy"]).await;
+    for user in [ana.id, bob.id] {
+        bulk(&site, json!({"op": "assign", "ids": [ada, cy], "value": user})).await;
+    }
+    update(&site, cy, json!({"assigned_to": ana.id})).await;
+    let raised = revisions_are_told(&site).await;
+    site.admin(&format!("DELETE /api/backend/users?id={}", ana.id)).expect(204).await;
+    has!(get(&site, cy).await, {"assigned_to": null, "assigned_name": null, "inbox_rev": 4});
+    assert_eq!(ids(&site, "&filter[assigned_to][null]=true").await, [cy]);
+    assert_eq!(site.raised("formfunnel.submission_updated").await, raised);
+    let undone = json!({"op": "assign", "restored": 1, "changed_since": 1, "gone": 0});
+    assert_eq!(undo(&site).await, undone);
+    has!(get(&site, ada).await, {"assigned_to": null, "inbox_rev": 3});
+}
+
 #[tokio::test]
 async fn the_last_change_of_the_caller_is_meant() {
     let site = site().await;

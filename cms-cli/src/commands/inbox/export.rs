@@ -71,7 +71,7 @@ pub(super) async fn run(out: &Output, client: &Client, args: &ExportArgs) -> Don
         copy(out, client, &ask, false, &mut body).await?;
         return body.end();
     };
-    let mut file = WholeFile::create(path)?;
+    let mut file = WholeFile::private(path)?;
     copy(out, client, &ask, true, &mut file).await?;
     file.done()?;
     let note = format!("The submissions are in {}.", path.display());

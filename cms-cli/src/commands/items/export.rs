@@ -7,7 +7,7 @@ use std::{
 };
 
 use clap::Args;
-use cms_core::plain::shown;
+use cms_core::{content::significant_digits, plain::shown};
 use cms_http::wire::Page;
 use serde_json::json;
 
@@ -60,7 +60,7 @@ pub(crate) async fn run(out: &Output, site: &Site, args: &ExportArgs) -> Done {
     let rows = match &args.out {
         None => pages(out, site, args, form, &mut Visible::stdout(out)).await?,
         Some(path) => {
-            let mut file = WholeFile::create(path)?;
+            let mut file = WholeFile::private(path)?;
             let rows = pages(out, site, args, form, &mut file).await?;
             file.done()?;
             rows
@@ -196,11 +196,7 @@ fn object(record: &Record, form: Form) -> String {
 /// Whether this is a number whose digits a parsed number does not keep: the service keeps them only
 /// as text.
 fn is_rounded(raw: &str) -> bool {
-    let digits = |text: &str| {
-        let mantissa = text.split(['e', 'E']).next().unwrap_or_default();
-        let digits: String = mantissa.chars().filter(char::is_ascii_digit).collect();
-        digits.trim_matches('0').to_owned()
-    };
+    let digits = |text: &str| significant_digits(text.as_bytes()).collect::<Vec<_>>();
     let is_integer = raw.parse::<i64>().is_ok() || raw.parse::<u64>().is_ok();
     let parsed = raw.parse::<f64>();
     !is_integer && parsed.is_ok_and(|number| digits(&format!("{number:e}")) != digits(raw))

@@ -5,7 +5,10 @@ mod demo;
 use std::{io, net::SocketAddr, path::Path};
 
 use clap::Args;
-use cms_core::{Cms, Descriptors, settings::Settings};
+use cms_core::{
+    Cms, Descriptors,
+    settings::{Loaded, Settings},
+};
 use cms_http::{Api, Server, Stop, client::Client};
 use serde_json::json;
 
@@ -52,7 +55,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
         // Reads the settings first, so that a mistyped flag leaves no half-made site behind.
         let loaded = folder::settings(&dir, &overrides, out)?;
         turn = Some(folder::take_turn(&dir, out)?);
-        if !loaded.is_site() {
+        if is_to_make(&loaded) {
             folder::make(&dir, &demo::LANGUAGES, out).await?;
         }
         let loaded = folder::settings(&dir, &[], out)?;
@@ -84,6 +87,14 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: &ServeArgs) -> Done {
     log::line(&format!("ready http://{}", server.address()));
     server.run().await;
     Ok(())
+}
+
+/// Whether the site is still to be made: there is none, or only its database is named, as in a
+/// container.
+fn is_to_make(loaded: &Loaded) -> bool {
+    let has = |name: &&str| loaded.dir.join(name).is_file();
+    let is_bare = !["cms.toml", "cms.local.toml"].iter().any(has);
+    !loaded.is_site() || is_bare && loaded.settings.password_salt.is_none()
 }
 
 async fn show_demo(

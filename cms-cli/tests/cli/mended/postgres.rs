@@ -171,7 +171,13 @@ fn a_user_who_may_not_make_tables_is_told_what_to_grant() {
     run(&own, "revoke create on schema public from public");
     let dir = tempfile::tempdir().expect("a folder");
     let mut world = World::default();
-    world.set("CMS_DATABASE_URL", format!("postgres://{name}:x@{}/{name}", authority(&server)));
+    let url = format!("postgres://{name}:x@{}/{name}", authority(&server));
+    world.set("CMS_DATABASE_URL", format!("{url}?options=-c%20search_path%3Dnowhere"));
+    for args in [&["init"][..], &["migrate", "status"], &["migrate", "up"]] {
+        let refused = world.run(dir.path(), args).fails(7);
+        assert!(refused.err.contains("create schema NAME"), "{refused:?}");
+    }
+    world.set("CMS_DATABASE_URL", url);
     for args in [&["init"][..], &["migrate", "up"]] {
         let refused = world.run(dir.path(), args).fails(7);
         assert!(refused.err.contains("permission denied for schema public"), "{refused:?}");
@@ -179,8 +185,53 @@ fn a_user_who_may_not_make_tables_is_told_what_to_grant() {
     }
     run(&own, &format!("grant create on schema public to {name}"));
     world.run(dir.path(), "init").ok();
+    let saved = dir.path().join("saved.cms");
+    let saved = saved.to_str().expect("a path");
+    world.run(dir.path(), &["db", "backup", saved]).ok();
+    let refused = world.run(dir.path(), &["db", "restore", "--yes", saved]).fails(7);
+    assert!(refused.err.contains("lacks a right"), "{refused:?}");
+    assert!(refused.err.contains("permission denied for database"), "{refused:?}");
+    // Fewer connections than the pool: the check gets one of them, or waits in vain.
+    run(&server, &format!("alter role {name} connection limit 8"));
+    let doctor = world.run(dir.path(), "doctor");
+    let [_, _, found, remedy] = checks(&doctor)
+        .into_iter()
+        .find(|[_, check, ..]| *check == "database_server")
+        .expect("a finding");
+    let told =
+        ["this user gets 8 connections, and the site may open 21", "no connection within 10 s"];
+    assert!(told.contains(&found), "{doctor:?}");
+    assert!(remedy.contains("let database.max_connections be smaller"), "{doctor:?}");
     run(&server, &format!("drop database {name} with (force)"));
     run(&server, &format!("drop role {name}"));
+}
+
+#[test]
+fn a_database_that_does_not_hold_every_text_is_refused() {
+    let Some(server) = std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty()) else {
+        return eprintln!("skipped: CMS_TEST_DB names no server");
+    };
+    let name = format!("cms_latin_{}", std::process::id());
+    let latin = "encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0";
+    run(&server, &format!("create database {name} {latin}"));
+    let encodes = |encoding: &str| {
+        let set = format!("update pg_database set encoding = pg_char_to_encoding('{encoding}')");
+        run(&server, &format!("{set} where datname = '{name}'"));
+    };
+    let place = server.split('?').next().unwrap_or(&server);
+    let (place, _) = place.rsplit_once('/').expect("a database");
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut world = World::default();
+    world.set("CMS_DATABASE_URL", format!("{place}/{name}"));
+    let refused = world.run(dir.path(), &["migrate", "up"]).fails(7);
+    assert!(refused.err.contains("`createdb -E UTF8 -T template0 NAME`"), "{refused:?}");
+    // As a site that was made before.
+    encodes("UTF8");
+    world.run(dir.path(), "init").ok();
+    encodes("SQL_ASCII");
+    let doctor = world.run(dir.path(), "doctor").fails(1);
+    assert!(doctor.out.contains("encodes texts as SQL_ASCII"), "{doctor:?}");
+    run(&server, &format!("drop database {name} with (force)"));
 }
 
 #[test]

@@ -38,15 +38,15 @@ fn what_is_not_signed_as_it_is_sent_is_not_taken() {
     };
     let size = good.len();
     let table: [(&str, Json, &[u8], i32, &str); 8] = [
-        ("another archive", of("3.1.0"), &other, 1, "announced were"),
+        ("another archive", of("3.1.0"), &other, 1, "but latest.json says"),
         ("another archive of its length", of("3.1.0"), &flipped(&good), 1, "has the SHA-256"),
         ("another key", described("3.1.0", FILE, &good, 9), &good, 1, "signature does not fit"),
         // An old archive, signed once, under a new number.
         ("a new number", with("version", "3.9.0".into()), &good, 1, "signature does not fit"),
         ("another name", with("file", "cms-3.9.0.zip".into()), &good, 1, "signature does not fit"),
         ("no signature", with("signature", "".into()), &good, 1, "signature does not fit"),
-        ("a smaller size", with("size", (size - 1).into()), &good, 1, "announced were"),
-        ("a larger size", with("size", (size + 1).into()), &good, 1, "announced were"),
+        ("a smaller size", with("size", (size - 1).into()), &good, 1, "but latest.json says"),
+        ("a larger size", with("size", (size + 1).into()), &good, 1, "but latest.json says"),
     ];
     for (name, description, archive, code, why) in table {
         let run = download(&lab, description, archive.to_vec());
@@ -81,7 +81,7 @@ fn a_server_that_goes_back_is_refused() {
     offer("2.9.0", &["update", "check"]).fails(0).tells("There is nothing newer");
     offer("3.2.0", &["update", "check"]).fails(0);
     for verb in ["check", "download", "apply"] {
-        offer("3.1.0", &["update", verb]).fails(6).tells("it offered 3.2.0 before");
+        offer("3.1.0", &["update", verb]).fails(6).tells("but offered 3.2.0 before");
     }
     assert_eq!(lab.version(), "3.0.0");
 }
@@ -178,7 +178,7 @@ fn a_folder_is_an_update_server() {
     lab.run(&served.url, "update download").ok();
     let mut wrong = lab.command(&served.url, "update check");
     wrong.env("CMS_UPDATE_PASSWORD", "wrong");
-    finish(wrong, None).fails(4).tells("does not take update_user and update_password");
+    finish(wrong, None).fails(4).tells("refuses update_user and update_password");
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     let status = |path: &str| {
         let http = cms_http::client::transport().expect("TLS").build().expect("a client");

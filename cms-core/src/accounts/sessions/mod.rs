@@ -234,7 +234,7 @@ impl Accounts {
             change.commit().await
         };
         if let Err(error) = noted.await {
-            tracing::warn!(%error, "the last use of a session was not written");
+            tracing::warn!(?error, "the last use of a session was not written");
         }
     }
 

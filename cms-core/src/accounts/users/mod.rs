@@ -288,7 +288,7 @@ impl Accounts {
         self.read_back(change, id).await
     }
 
-    /// Deletes a user and all sessions of the user.
+    /// Deletes a user and all sessions of the user. Submissions of the user are assigned to nobody.
     ///
     /// # Errors
     /// As [`Accounts::update_user`].

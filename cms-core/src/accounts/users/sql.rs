@@ -145,6 +145,9 @@ statements! {
               where id = $1";
     SET_PASSWORD = "update cms_users set password = $2, salt_id = $3 where id = $1";
     DELETE = "delete from cms_users where id = $1";
+    /// Submissions of the deleted user are assigned to nobody. An undo leaves them as they are.
+    UNASSIGN = "update cms_formfunnel_submissions set assigned_to = null, \
+                assigned_bulk_id = null, inbox_rev = inbox_rev + 1 where assigned_to = $1";
     JOIN = "insert into cms_user_group_members (user_id, user_group_id) values ($1, $2)";
     LEAVE_ALL = "delete from cms_user_group_members where user_id = $1";
     FIND = "select id from cms_users where name_key in ($1, $2) \
@@ -273,8 +276,10 @@ pub(in crate::accounts) async fn set_password(
     change.run_one(SET_PASSWORD, args![id, password, salt_id]).await
 }
 
+/// Deletes the user first: assignments hold the user's row, so no further one can be made.
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run_one(DELETE, args![id]).await
+    change.run_one(DELETE, args![id]).await?;
+    change.run(UNASSIGN, args![id]).await.map(drop)
 }
 
 pub(in crate::accounts) async fn set_groups(

@@ -114,6 +114,21 @@ impl Dialect {
         }
     }
 
+    /// How the database encodes texts, and how many connections it gives to this user at most.
+    /// `None`: there is no server.
+    pub(crate) const fn server(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some(
+                "select current_setting('server_encoding'), cast(least(nullif(r.rolconnlimit, -1), \
+                 nullif(d.datconnlimit, -1), cast(current_setting('max_connections') as integer) - \
+                 cast(current_setting('superuser_reserved_connections') as integer)) as bigint) \
+                 from pg_roles r, pg_database d where r.rolname = session_user \
+                 and d.datname = current_database()",
+            ),
+        }
+    }
+
     /// Searches the whole database for damage; `ok` when there is none. `None`: the server does
     /// that by itself.
     pub(crate) const fn damage(self) -> Option<&'static str> {

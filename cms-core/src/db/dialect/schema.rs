@@ -29,7 +29,8 @@ impl Dialect {
 
     /// Columns of the table or view `$1`: name, type, not null, has a default, generated, position
     /// in the primary key (from 1; 0 outside), table whose primary key it refers to, characters at
-    /// most.
+    /// most. A reference to a table that search_path does not reach under its bare name counts as
+    /// none.
     pub(crate) const fn columns(self) -> &'static str {
         match self {
             Self::Sqlite => {
@@ -53,7 +54,7 @@ impl Dialect {
                  cast(case when array_position(i.indkey, a.attnum) < i.indnkeyatts then \
                  array_position(i.indkey, a.attnum) + 1 else 0 end as bigint), \
                  (select cast(r.relname as text) from pg_constraint f join pg_class r on r.oid = \
-                 f.confrelid \
+                 f.confrelid and r.oid = to_regclass(quote_ident(r.relname)) \
                  join pg_index k on k.indrelid = r.oid and k.indisprimary and k.indkey[0] = \
                  f.confkey[1] \
                  where f.conrelid = a.attrelid and f.contype = 'f' and f.conkey = array[a.attnum] \
@@ -177,10 +178,14 @@ impl Dialect {
     }
 
     /// The type for casts before values are written or compared; empty for text, which needs none.
+    /// In a cast, `character` and `bit` without a length have the length 1.
     pub(in crate::db) fn cast_type(self, native: &str) -> String {
         match (self, native) {
             (Self::Sqlite, _) | (_, "text" | "character varying") => String::new(),
             (_, "character") => PADDED.to_owned(),
+            (_, "character[]") => format!("{PADDED}[]"),
+            (_, "bit") => "bit varying".to_owned(),
+            (_, "bit[]") => "bit varying[]".to_owned(),
             (Self::Postgres, other) => other.to_owned(),
         }
     }

@@ -11,7 +11,7 @@ use sqlx::{
 };
 use tracing::Instrument as _;
 
-use super::super::{connect, dialect::quote, statements::span};
+use super::super::{connect, dialect::quote, fault::NO_SCHEMA, statements::span};
 use crate::{Error, Result};
 
 mod sql;
@@ -89,12 +89,7 @@ pub(crate) async fn begin_snapshot(connection: &mut PgConnection) -> Result<()> 
 pub(crate) async fn schema_name(connection: &mut PgConnection) -> Result<String> {
     let name: Option<String> =
         sqlx::query_scalar(sql::NAME).fetch_one(connection).instrument(span("schema")).await?;
-    name.ok_or_else(|| {
-        Error::new(
-            crate::Code::Unavailable,
-            "PostgreSQL has none of the schemas that search_path names: create one.",
-        )
-    })
+    name.ok_or_else(|| Error::new(crate::Code::Unavailable, NO_SCHEMA))
 }
 
 /// The schemas in which names are looked up, as `set search_path` takes them.

@@ -118,6 +118,17 @@ pub(crate) async fn keep_log(path: &Path) -> Result<()> {
     File::open(path).and_then(|file| file.sync_all()).map_err(Error::internal)
 }
 
+/// Runs statements that have no values on a file that nobody else has open.
+pub(crate) async fn run(path: &Path, text: String) -> Result<()> {
+    let options = sqlite::options(path).create_if_missing(false);
+    let mut connection = sqlite::connect(&options).await.map_err(|cause| unopened(path, cause))?;
+    let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut connection);
+    let done = done.instrument(span("composed")).await;
+    // The last connection to close moves the log into the file.
+    connection.close().await?;
+    done.map(drop).map_err(Error::from)
+}
+
 /// Moves the log into the file. Returns whether nobody else has the file open.
 pub(crate) async fn is_alone(path: &Path) -> Result<bool> {
     let options = sqlite::options(path)

@@ -16,6 +16,21 @@ async fn commits_are_flushed_as_configured() {
     }
 }
 
+#[test]
+fn a_file_that_cannot_be_opened_lacks_rights_or_descriptors() {
+    for (fault, is_obstructed, words) in [
+        (Some(Fault::Unopened), true, "let this user write the folder"),
+        (Some(Fault::Unopened), false, "ulimit -n"),
+        (Some(Fault::ReadOnly), false, "let this user write the folder"),
+        (Some(Fault::Locked), false, ""),
+        (None, true, ""),
+    ] {
+        let told = hint(fault, is_obstructed);
+        assert!(told.contains(words), "{fault:?}: {told}");
+        assert_eq!(told.is_empty(), words.is_empty(), "{fault:?}: {told}");
+    }
+}
+
 #[tokio::test]
 async fn a_caller_that_goes_away_leaves_the_writer_as_it_was() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -100,6 +115,14 @@ async fn nobody_gets_the_cause_of_a_commit_that_others_share() {
         assert_eq!(told.code(), Code::Unavailable, "{told:?}");
     }
     write(&writer, "create table plain (id integer)").await.expect("again, by itself");
+}
+
+#[tokio::test]
+async fn a_folder_in_the_place_of_the_file_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let refusal = open(folder.path(), Synchronous::Full).await.err().expect("it is no file");
+    assert_eq!(refusal.code(), Code::Unavailable);
+    assert!(refusal.detail().ends_with("It is a folder: name a file."), "{refusal:?}");
 }
 
 #[tokio::test]

@@ -17,7 +17,7 @@ use super::{
 use crate::{
     Code, Error, Result,
     db::{
-        Dialect, FromRow, Kind, Row,
+        Dialect, Fault, FromRow, Kind, Row,
         dialect::quote,
         save::{postgres, sqlite as file},
         sqlite,
@@ -64,10 +64,7 @@ impl Side {
                 Ok(Self::Sqlite(narrow, wide))
             }
             Database::Postgres { url, .. } => {
-                let mut connection = postgres::session(url.expose()).await?;
-                let own = "set bytea_output = 'hex'; set standard_conforming_strings = on";
-                postgres::run(&mut connection, own).await?;
-                Ok(Self::Postgres(connection))
+                postgres::session(url.expose()).await.map(Self::Postgres)
             }
         }
     }
@@ -163,7 +160,7 @@ impl Side {
             self.run(format!("begin; set local lock_timeout = {ms}")).await?;
             locked = self.run(format!("lock table {names} in share mode")).await;
             match &locked {
-                Err(error) if error.code() == Code::Unavailable => self.run("rollback").await?,
+                Err(error) if error.fault() == Some(Fault::Locked) => self.run("rollback").await?,
                 _ => break,
             }
             tokio::time::sleep(LOCK_TRY).await;

@@ -25,8 +25,8 @@ pub(crate) struct TableRules {
     pub(crate) prefix: &'static str,
     /// The prefix of tables that only one engine has, and fills by itself.
     pub(crate) skipped: &'static str,
-    /// A table that SQLite orders by `rowid` and PostgreSQL by a column of this name. The copy
-    /// has other numbers in the same order.
+    /// A table that SQLite orders by `rowid`, and PostgreSQL by a column of this name and then by
+    /// `place`. The copy has other numbers in the same order.
     pub(crate) ordered: &'static str,
     /// Tables of which PostgreSQL has several rows for each row of SQLite, and the `from` item
     /// that adds them up.
@@ -117,11 +117,10 @@ impl Table {
             let what = format!("The table {name} has other columns in the target.");
             return Err(Error::new(Code::Conflict, what));
         }
-        let place = |name: &String| columns.iter().position(|column| column.name == *name);
-        let mut key: Vec<usize> = from.key.iter().filter_map(place).collect();
-        if is_ordered {
-            key.insert(0, 0);
-        }
+        let place = |name: &str| columns.iter().position(|column| column.name == name);
+        let order: &[&str] = if is_ordered { &["rowid", "place"] } else { &[] };
+        let key = order.iter().copied().chain(from.key.iter().map(String::as_str));
+        let mut key: Vec<usize> = key.filter_map(place).collect();
         let sorts = |at: &usize| matches!(columns[*at].kind, Kind::Integer | Kind::Text);
         if sum.is_some() || !key.iter().all(sorts) {
             key.clear();

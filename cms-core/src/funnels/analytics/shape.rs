@@ -11,33 +11,33 @@ use serde::{Deserialize, Serialize};
 pub struct Analytics {
     /// The funnel.
     pub funnel_id: i64,
-    /// Its only version that is counted; null: all.
+    /// The version whose visits are counted; null: all versions.
     pub version: Option<i64>,
     /// The days on which the visits began.
     pub range: AnalyticsRange,
-    /// All visits.
+    /// All visits of these days.
     pub totals: AnalyticsTotals,
-    /// As many days before.
+    /// The same number of days before.
     pub previous: AnalyticsBefore,
-    /// Steps and ends, the first before the last.
+    /// Steps and ends, by `depth`.
     pub steps: Vec<AnalyticsStep>,
-    /// Edges.
+    /// The edges between them.
     pub branches: Vec<AnalyticsBranch>,
     /// Where completed visits ended.
     pub ends: Vec<AnalyticsEnd>,
-    /// Each day.
+    /// The visits of each day.
     pub series: Vec<AnalyticsDay>,
     /// Where visitors came from, most first; 50 at most.
     pub sources: Vec<AnalyticsSource>,
     /// What completed visits answered.
     pub fields: Vec<AnalyticsField>,
-    /// What became of them in the inbox. The five states add up to `totals.started`.
+    /// The states of the visits in the inbox. The five states add up to `totals.started`.
     pub inbox: AnalyticsInbox,
     /// Mails that the visits caused.
     pub mails: AnalyticsMails,
-    /// The versions that were visited, the newest first.
+    /// The visited versions, newest first.
     pub versions: Vec<AnalyticsVersion>,
-    /// The day of the oldest submission that is kept; null: none is. Numbers of days before are
+    /// The day of the oldest stored submission; null: none is stored. Numbers of earlier days are
     /// counters only.
     pub retained_from: Option<String>,
 }
@@ -50,7 +50,7 @@ pub struct AnalyticsRange {
     pub from: String,
     /// `YYYY-MM-DD`.
     pub to: String,
-    /// How many.
+    /// Number of days.
     pub days: i64,
     /// The funnel's time zone.
     pub tz: String,
@@ -62,13 +62,13 @@ pub struct AnalyticsRange {
 pub struct AnalyticsTotals {
     /// Visits of people.
     pub started: i64,
-    /// Those that answered a step.
+    /// Visits with an answered step.
     pub engaged: i64,
-    /// Those that were completed.
+    /// Completed visits.
     pub completed: i64,
-    /// Those whose visitor left, or rested until the visit expired.
+    /// Visits whose visitor left, or did nothing until the visit expired.
     pub abandoned: i64,
-    /// Those that are under way.
+    /// Visits that are under way.
     pub in_progress: i64,
     /// Visits of programs, which count nowhere else.
     pub spam: i64,
@@ -76,9 +76,9 @@ pub struct AnalyticsTotals {
     pub completion_rate: Option<f64>,
     /// `abandoned` of `started`, 0 to 1.
     pub abandon_rate: Option<f64>,
-    /// Seconds that half of the completed visits took at most, exact to 5 %.
+    /// The median duration of completed visits in seconds, exact to 5 %.
     pub median_duration_s: Option<f64>,
-    /// Seconds that nine of ten took at most, exact to 5 %.
+    /// The duration in seconds that 90 % of the completed visits do not exceed, exact to 5 %.
     pub p90_duration_s: Option<f64>,
 }
 
@@ -92,8 +92,8 @@ pub struct AnalyticsBefore {
     pub totals: AnalyticsTotals,
 }
 
-/// A step or an end: `entered` = `answered` + `exited` + `waiting`. What a visitor went back behind
-/// does not count.
+/// A step or an end: `entered` = `answered` + `exited` + `waiting`. Steps that a visitor went
+/// back past do not count.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AnalyticsStep {
@@ -103,11 +103,11 @@ pub struct AnalyticsStep {
     pub node_name: String,
     /// `step` or `end`.
     pub node_type: String,
-    /// Edges on the longest way from the start; null where none leads there any more.
+    /// Number of edges on the longest way from the start; null: no edge leads there any more.
     pub depth: Option<i64>,
-    /// Visits that came to it.
+    /// Visits that reached it.
     pub entered: i64,
-    /// Those that went on, or were completed.
+    /// Visits that went on from here, or were completed.
     pub answered: i64,
     /// Visits that ended here without completion.
     pub exited: i64,
@@ -115,7 +115,7 @@ pub struct AnalyticsStep {
     pub waiting: i64,
     /// How often visitors went back to it.
     pub rewound: i64,
-    /// Refused answers.
+    /// Number of refused answers.
     pub validation_errors: i64,
     /// `exited` of `entered` in percent.
     pub dropoff_pct: Option<f64>,
@@ -147,11 +147,11 @@ pub struct AnalyticsBranch {
     pub branch_label: String,
     /// Visits that took it.
     pub sessions: i64,
-    /// Their part of those that left the node, in percent.
+    /// Share of the visits that left the node, in percent.
     pub share_pct: Option<f64>,
-    /// Those that were completed.
+    /// Completed visits among them.
     pub completed: i64,
-    /// Their part in percent.
+    /// Share of the completed visits among them, in percent.
     pub conversion_pct: Option<f64>,
     /// The mean of their scores.
     pub avg_score: Option<f64>,
@@ -169,7 +169,7 @@ pub struct AnalyticsEnd {
     pub end_kind: Option<String>,
     /// Completed visits.
     pub sessions: i64,
-    /// Their part in percent.
+    /// Share of all completed visits, in percent.
     pub share_pct: Option<f64>,
 }
 
@@ -181,11 +181,11 @@ pub struct AnalyticsDay {
     pub date: String,
     /// Visits.
     pub started: i64,
-    /// Those that answered a step.
+    /// Visits with an answered step.
     pub engaged: i64,
-    /// Those that were completed since.
+    /// Visits that were completed since.
     pub completed: i64,
-    /// Those that were abandoned since.
+    /// Visits that were abandoned since.
     pub abandoned: i64,
 }
 
@@ -193,17 +193,17 @@ pub struct AnalyticsDay {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AnalyticsSource {
-    /// What the link said; null: nothing; `(other)`: those that are not listed.
+    /// `utm_source` of the link; null: the link had none; `(other)`: all sources not listed here.
     pub utm_source: Option<String>,
     /// Visits.
     pub started: i64,
-    /// Those that were completed.
+    /// Completed visits among them.
     pub completed: i64,
-    /// Their part, 0 to 1.
+    /// Share of the completed visits, 0 to 1.
     pub completion_rate: Option<f64>,
 }
 
-/// What completed visits answered to a field that was on their way.
+/// The answers of completed visits to a field that they came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AnalyticsField {
@@ -216,9 +216,9 @@ pub struct AnalyticsField {
     pub label: Option<String>,
     /// Visits with an answer.
     pub answered: i64,
-    /// Visits without.
+    /// Visits without an answer.
     pub blank: i64,
-    /// The ten most frequent answers, where all possible ones are known.
+    /// The ten most frequent answers, if all possible answers are known.
     pub top: Vec<AnalyticsValue>,
 }
 
@@ -226,7 +226,7 @@ pub struct AnalyticsField {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AnalyticsValue {
-    /// The id of the option, or the number; `other`: what visitors wrote themselves.
+    /// The id of the option, or the number; `other`: texts that visitors wrote themselves.
     pub value: String,
     /// The label of the option.
     pub label: Option<String>,
@@ -234,7 +234,7 @@ pub struct AnalyticsValue {
     pub count: i64,
 }
 
-/// What became of visits in the inbox, removed ones included.
+/// States of the visits in the inbox, removed visits included.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AnalyticsInbox {
@@ -242,13 +242,13 @@ pub struct AnalyticsInbox {
     pub new: i64,
     /// Worth a call.
     pub qualified: i64,
-    /// Somebody has called.
+    /// Contacted.
     pub contacted: i64,
-    /// Customers.
+    /// Became customers.
     pub converted: i64,
-    /// Not.
+    /// Rejected.
     pub rejected: i64,
-    /// Hours from the start to the first touch, the median, exact to 5 %.
+    /// Median hours from the start of a visit to its first touch, exact to 5 %.
     pub median_first_touch_h: Option<f64>,
 }
 
@@ -256,11 +256,11 @@ pub struct AnalyticsInbox {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[non_exhaustive]
 pub struct AnalyticsMails {
-    /// Taken by a provider.
+    /// Accepted by a provider.
     pub sent: i64,
     /// Given up.
     pub failed: i64,
-    /// Visits that no mail rule fits.
+    /// Visits that match no mail rule.
     pub unmatched: i64,
 }
 
@@ -274,13 +274,13 @@ pub struct AnalyticsVersion {
     pub published_at: Option<String>,
     /// Visits.
     pub started: i64,
-    /// Those that were completed.
+    /// Completed visits among them.
     pub completed: i64,
 }
 
 const DAY: &str = "2026-11-21";
 
-/// Of ten visitors seven answered the step, one left, two stand there.
+/// Of ten visitors seven answered the step, one left, and two are still at the step.
 fn example() -> Analytics {
     let totals = AnalyticsTotals {
         started: 10,

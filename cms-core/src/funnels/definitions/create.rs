@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     Change, Code, Error, Result,
+    db::Lock,
     funnels::{
         Funnels,
         header::{Header, slug_of},
@@ -24,6 +25,8 @@ use crate::{
 
 /// Numbers that are tried behind a slug stay below this.
 const TRIES: usize = 1000;
+/// Two changes that choose a slug at the same time would choose the same one.
+const SLUGS: Lock = Lock::new(24);
 
 /// A new funnel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -156,8 +159,10 @@ pub(super) async fn family(change: &mut Change, header: &mut Header, own: i64) -
     }
 }
 
-/// The slug, with a number behind it if another funnel has the slug.
+/// The slug, with a number behind it if another funnel has the slug. Nobody else chooses a slug
+/// until the change ends.
 async fn free_slug(change: &mut Change, slug: &str, language: &str) -> Result<String> {
+    change.lock(SLUGS).await?;
     let mut free = slug.to_owned();
     for number in 2..TRIES {
         if !sql::is_taken(change, &free, language).await? {

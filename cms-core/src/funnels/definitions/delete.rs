@@ -43,7 +43,7 @@ impl Funnels {
         Ok(id)
     }
 
-    /// Removes the remains of deleted funnels, and unneeded versions beyond
+    /// Removes the remains of deleted funnels and of deleted keys, and unneeded versions beyond
     /// `retention.funnel_versions`. Returns the number of rows.
     ///
     /// # Errors
@@ -52,7 +52,7 @@ impl Funnels {
         let base = &self.0.base;
         let kept = base.settings().retention.funnel_versions;
         let versions = versions::expire(base, kept).await?;
-        Ok(versions + self.sweep_deleted().await?)
+        Ok(versions + self.sweep_deleted().await? + self.expire_owned().await?)
     }
 
     /// Removes the remains of deleted funnels, some submissions in each change, so that no other

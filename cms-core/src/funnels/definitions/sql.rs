@@ -125,9 +125,9 @@ statements! {
     EDGES = of_funnel!(edge_columns!(), "cms_formfunnel_edges");
     RULES = of_funnel!(rule_columns!(), "cms_formfunnel_email_routing");
     IS_TAKEN = "select id from cms_formfunnels where slug = $1 and language_short = $2";
-    /// The funnel of a family in this language.
+    /// The funnel of a family in this language, also if it is written in another case.
     IN_LANGUAGE = "select id from cms_formfunnels where (id = $1 or base_id = $1) \
-                   and language_short = $2 and id <> $3 limit 1";
+                   and lower(language_short) = lower($2) and id <> $3 limit 1";
     /// The first of the language versions of a funnel.
     FIRST_VERSION = "select id from cms_formfunnels where base_id = $1 order by id limit 1";
     /// Makes $2 the base of all language versions of $1.

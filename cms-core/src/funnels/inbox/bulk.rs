@@ -290,7 +290,10 @@ impl Funnels {
         let left = sql::rows(change, id).await?;
         let earlier = match op == BulkOp::SetStatus.as_str() {
             true => Update::EarlierStatus,
-            false => Update::EarlierAssigned,
+            false => {
+                sql::keep_users_before(change, id).await?;
+                Update::EarlierAssigned
+            }
         };
         let restored = by_parts(change, id, earlier).await?;
         sql::drop_bulk(change, id).await?;

@@ -38,12 +38,17 @@ impl Funnels {
         Ok(())
     }
 
-    /// The statements that make the search index; None: the index exists.
-    pub(crate) async fn missing_search_index(&self) -> Result<Option<&'static str>> {
+    /// The statements that make the search index, whatever the `search_path` of who runs them;
+    /// None: the index exists.
+    pub(crate) async fn missing_search_index(&self) -> Result<Option<String>> {
         let (db, dialect) = (self.0.base.db(), self.0.base.db().dialect());
-        let Some(ask) = dialect.of(&HAS_INDEX) else { return Ok(None) };
-        let (there,): (bool,) = db.one(ask, args![]).await?;
-        Ok(dialect.of(&MAKE_INDEX).filter(|_| !there))
+        let both = dialect.of(&HAS_INDEX).zip(dialect.of(&MAKE_INDEX));
+        let Some((ask, [place, make])) = both else { return Ok(None) };
+        if let (true,) = db.one(ask, args![]).await? {
+            return Ok(None);
+        }
+        let (place,): (String,) = db.one(place, args![]).await?;
+        Ok(Some(format!("{place}; {make}")))
     }
 
     /// Indexes a batch of submissions. Returns how many.
@@ -147,18 +152,27 @@ const SUM_COUNTS: PerEngine<Option<&str>> = PerEngine {
 /// Whether the search index exists. None: it always does.
 pub(super) const HAS_INDEX: PerEngine<Option<&str>> = PerEngine {
     sqlite: None,
-    postgres: Some("select to_regclass('cms_formfunnel_submissions_search') is not null"),
+    postgres: Some(
+        "select to_regclass(quote_ident(current_schema()) || \
+         '.cms_formfunnel_submissions_search') is not null",
+    ),
 };
 
-/// Makes the search index; administrators run this by hand. None: the index always exists.
-const MAKE_INDEX: PerEngine<Option<&str>> = PerEngine {
+/// Selects the statement that sets `search_path`, and makes the search index; administrators run
+/// both by hand. None: the index always exists.
+const MAKE_INDEX: PerEngine<Option<[&str; 2]>> = PerEngine {
     sqlite: None,
-    postgres: Some(concat!(
-        "create extension if not exists pg_trgm; CREATE INDEX cms_formfunnel_submissions_search \
-         ON cms_formfunnel_submissions USING gin (",
-        text!(postgres, ""),
-        " gin_trgm_ops)"
-    )),
+    postgres: Some([
+        "select format('set search_path to %I, %I', current_schema(), coalesce((select n.nspname \
+         from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = \
+         'pg_trgm'), 'public'))",
+        concat!(
+            "create extension if not exists pg_trgm with schema public; CREATE INDEX \
+             cms_formfunnel_submissions_search ON cms_formfunnel_submissions USING gin (",
+            text!(postgres, ""),
+            " gin_trgm_ops)"
+        ),
+    ]),
 };
 
 /// Up to `$3` submissions that hold the text `$2`, and perhaps some that do not. `$1` is the
@@ -242,7 +256,7 @@ mod tests {
     /// PostgreSQL takes the index only for the expression that it was made with.
     #[test]
     fn the_schema_indexes_what_searches_look_at() {
-        let [_, _, (token, index), _] = cms_migrations::POSTGRES;
+        let [_, _, (token, index), ..] = cms_migrations::POSTGRES;
         assert_eq!(token, "{{inbox_search}}");
         assert!(index.contains(text!(postgres, "")), "{index}");
     }

@@ -117,15 +117,22 @@ macro_rules! before {
     };
 }
 
+/// As `before`, for the id of a user: null if the user was deleted since.
+macro_rules! user_before {
+    ($column:literal) => {
+        concat!("(select u.id from cms_users u where u.id = ", before!($column), ")")
+    };
+}
+
 /// Restores a column. The time of the first touch is restored too, if nothing has happened since
 /// the bulk change.
 macro_rules! restore {
-    ($column:literal, $mark:literal) => {
+    ($column:literal, $mark:literal, $before:ident) => {
         concat!(
             "update cms_formfunnel_submissions set ",
             $column,
             " = ",
-            before!($column),
+            $before!($column),
             ", first_touched_at = case when inbox_rev = 1 + ",
             before!("inbox_rev"),
             " then ",
@@ -143,9 +150,25 @@ macro_rules! restore {
     };
 }
 
+/// The users to whom a bulk change's submissions were assigned before.
+macro_rules! users_before {
+    ($locks:literal) => {
+        concat!(
+            "select u.id from cms_users u where u.id in (select r.assigned_to \
+             from cms_formfunnel_bulk_rows r where r.bulk_id = $1) order by u.id",
+            $locks
+        )
+    };
+}
+
 /// On PostgreSQL.
 const HOLD_SHARED: Statement =
     Statement::new(concat!(module_path!(), "::HOLD_SHARED"), hold!(" for key share of f"));
+/// On PostgreSQL: nobody can delete these users until the change ends.
+const USERS_BEFORE_KEPT: Statement = Statement::new(
+    concat!(module_path!(), "::USERS_BEFORE_KEPT"),
+    users_before!(" for key share of u"),
+);
 /// Its end is composed at run time: the keys of all matching submissions.
 pub(super) const CHOOSE: Statement = Statement::new(
     concat!(module_path!(), "::CHOOSE"),
@@ -221,8 +244,9 @@ statements! {
         of_part!(), " and assigned_to is not distinct from ", before!("assigned_to"),
         " returning ", touched_columns!()
     );
-    RESTORE_STATUS = restore!("inbox_status", "status_bulk_id");
-    RESTORE_ASSIGNED = restore!("assigned_to", "assigned_bulk_id");
+    RESTORE_STATUS = restore!("inbox_status", "status_bulk_id", before);
+    RESTORE_ASSIGNED = restore!("assigned_to", "assigned_bulk_id", user_before);
+    USERS_BEFORE = users_before!("");
     STAGE_PART = concat!(
         "insert into cms_formfunnel_folding (submission_id) select p.submission_id from ",
         of_part!(), " p"
@@ -247,6 +271,14 @@ statements! {
     COUNT_VIEWS = "select count(*) from (select 1 as one from cms_formfunnel_views \
                    where owner = $1 limit $2) found";
     DELETE_VIEW = "delete from cms_formfunnel_views where owner = $1 and id = $2";
+    /// Deleted keys and users that still own views or bulk changes. Ids are never used again.
+    GONE_OWNERS = "select o.owner from (select owner from cms_formfunnel_views \
+                   union select owner from cms_formfunnel_bulks) o where (o.owner like 'key:%' \
+                   and not exists (select 1 from cms_api_keys k where o.owner = 'key:' || k.id)) \
+                   or (o.owner like 'user:%' \
+                   and not exists (select 1 from cms_users u where o.owner = 'user:' || u.id))";
+    DELETE_VIEWS = "delete from cms_formfunnel_views where owner = $1";
+    DELETE_BULKS = "delete from cms_formfunnel_bulks where owner = $1";
 }
 
 /// How many submissions are in each state of the inbox: of one funnel, or of all.
@@ -414,6 +446,12 @@ pub(super) async fn restore_status(
     last: i64,
 ) -> Result<Vec<Touched>> {
     change.all(RESTORE_STATUS, args![bulk, after, last]).await
+}
+
+/// Keeps the users to whom submissions were assigned before a bulk change, as an assignment does.
+pub(super) async fn keep_users_before(change: &mut Change, bulk: i64) -> Result<()> {
+    let statement = change.dialect().keeping(USERS_BEFORE, USERS_BEFORE_KEPT);
+    change.all::<(i64,)>(statement, args![bulk]).await.map(drop)
 }
 
 /// As [`restore_status`].

@@ -1,7 +1,7 @@
 //! Views: queries of the inbox that a caller saves under a name.
 
 use super::{InboxQuery, InboxView, NewView, owner, row::kind, sql};
-use crate::{Actor, AuditEntry, Change, Code, Error, Result, funnels::Funnels, plain};
+use crate::{Actor, AuditEntry, Change, Code, Error, Result, db::args, funnels::Funnels, plain};
 
 /// The table's name in the audit log.
 const TABLE: &str = "formfunnel_views";
@@ -62,6 +62,23 @@ impl Funnels {
             return Err(Error::new(Code::NotFound, format!("You have no view with id {id}.")));
         }
         audit(change, "delete", id).await
+    }
+
+    /// Removes the views and bulk changes of deleted keys and users. Returns the number of rows.
+    pub(in crate::funnels) async fn expire_owned(&self) -> Result<u64> {
+        let base = &self.0.base;
+        // Usually there are none, and a needless change would hold up other writers.
+        let owners: Vec<(String,)> = base.db().all(sql::GONE_OWNERS, args![]).await?;
+        if owners.is_empty() {
+            return Ok(0);
+        }
+        let (mut change, mut removed) = (base.change(Actor::System).await?, 0);
+        for (owner,) in &owners {
+            removed += change.run(sql::DELETE_VIEWS, args![owner]).await?;
+            removed += change.run(sql::DELETE_BULKS, args![owner]).await?;
+        }
+        change.commit().await?;
+        Ok(removed)
     }
 }
 

@@ -66,7 +66,7 @@ impl Funnels {
                     Err(error) if error.code() == Code::Unavailable => return Err(error),
                     // One unreadable session must not stop the others.
                     Err(error) => {
-                        tracing::warn!(submission = id, %error, "a visit that rests is not marked");
+                        tracing::warn!(submission = id, ?error, "a visit that rests is not marked");
                     }
                 }
             }

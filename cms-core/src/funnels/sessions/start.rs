@@ -323,7 +323,7 @@ impl Funnels {
         match self.0.base.vault().seal(SEALED, visit.uuid.as_bytes()) {
             Ok(token) => resume_link(page, &token),
             Err(error) => {
-                tracing::warn!(submission = session.id, %error, "a mail has no link to its visit");
+                tracing::warn!(submission = session.id, ?error, "a mail has no link to its visit");
                 String::new()
             }
         }

@@ -177,7 +177,7 @@ impl Sending {
         let given_up = tokio::time::timeout(RESPONSE_TIMEOUT, self.writer.abort()).await;
         if let Ok(Err(fault)) = given_up {
             let error = failed(&fault);
-            tracing::warn!(%error, "parts of an upload were not removed: the store keeps them");
+            tracing::warn!(?error, "parts of an upload were not removed: the store keeps them");
         }
     }
 }

@@ -86,7 +86,7 @@ impl Bucket {
         if sent.is_err()
             && let Err(error) = within(RESPONSE_TIMEOUT, upload.abort()).await
         {
-            tracing::warn!(%error, "parts of an upload were not removed yet");
+            tracing::warn!(?error, "parts of an upload were not removed yet");
         }
         sent
     }

@@ -100,7 +100,7 @@ impl Pages {
             for page in due {
                 match self.run_page(page).await {
                     Ok(()) => done += 1,
-                    Err(error) => tracing::warn!(page, %error, "a scheduled page was not changed"),
+                    Err(error) => tracing::warn!(page, ?error, "a scheduled page was not changed"),
                 }
             }
         }

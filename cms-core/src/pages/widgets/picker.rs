@@ -99,7 +99,7 @@ impl Widgets {
             match options_of(&self.0.items, &source).await {
                 Ok(found) => drop(room.insert(found)),
                 Err(error) => {
-                    tracing::error!(table = source.table, %error, "a select has no options");
+                    tracing::error!(table = source.table, ?error, "a select has no options");
                 }
             }
         }

@@ -121,6 +121,10 @@ pub(super) async fn writable(asked: &CheckInput, found: &mut Findings) -> Result
         Err(error) => error,
     };
     let (what, remedy) = match error.fault() {
+        _ if cms.db().expect_file().is_err() => (
+            "the database file is gone from its place, or another one lies there".to_owned(),
+            "stop the service, put the right file there, then start the service".to_owned(),
+        ),
         Some(Fault::ReadOnly) if is_standby(cms).await => (
             "the server is a standby, which only reads".to_owned(),
             "let database_url or db_host name the primary, or promote this server: `select \
@@ -142,6 +146,51 @@ pub(super) async fn writable(asked: &CheckInput, found: &mut Findings) -> Result
 async fn is_standby(cms: &Cms) -> bool {
     let Some(ask) = cms.db().dialect().standby() else { return false };
     cms.db().one::<(bool,)>(ask, args![]).await.is_ok_and(|(standby,)| standby)
+}
+
+/// Connections beside the pool: one hears of other processes; for a moment two ask whether the
+/// server answers, one makes an index, one writes a backup.
+const BESIDE_POOL: u64 = 5;
+
+/// What helps when the server allows too few connections.
+const RAISE: &str = "raise the limit: max_connections of PostgreSQL, `alter role USER connection \
+                     limit N`; or let database.max_connections be smaller";
+
+/// Whether the server suits: how it encodes texts, and how many connections it allows.
+pub(super) async fn server(asked: &CheckInput, found: &mut Findings) -> Result<()> {
+    let Some(cms) = asked.cms() else { return Ok(()) };
+    let Some(ask) = cms.db().dialect().server() else {
+        found.ok("SQLite has no server");
+        return Ok(());
+    };
+    let (encoding, allowed) = match cms.db().one::<(String, i64)>(ask, args![]).await {
+        Ok(answer) => answer,
+        // The pool tries to open one more connection until its time is over.
+        Err(error) if matches!(error.fault(), Some(Fault::Silent | Fault::Crowded)) => {
+            found.error("no connection within 10 s", RAISE);
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    };
+    let wanted = asked.settings.database.max_connections + BESIDE_POOL;
+    let allowed = u64::try_from(allowed).unwrap_or_default();
+    if encoding != "UTF8" {
+        found.error(
+            format!("the database encodes texts as {encoding}, which does not hold every sign"),
+            "make a backup, then a database by `createdb -E UTF8 -T template0 NAME`, and restore \
+             the backup there",
+        );
+    }
+    if allowed < wanted {
+        found.warning(
+            format!("this user gets {allowed} connections, and the site may open {wanted}"),
+            RAISE,
+        );
+    }
+    if found.findings.is_empty() {
+        found.ok(format!("UTF-8, {allowed} connections"));
+    }
+    Ok(())
 }
 
 /// Whether the inbox is searched by an index.

@@ -106,7 +106,8 @@ pub(super) fn modes(asked: &CheckInput, found: &mut Findings) {
     paths.retain(|data| data.is_dir());
     if let Ok(Database::Sqlite { path, .. }) = asked.settings.database() {
         let beside = |end: &str| PathBuf::from(format!("{}{end}", path.display()));
-        paths.extend(["", "-wal", "-shm"].map(beside));
+        let files = ["", "-wal", "-shm"].map(beside);
+        paths.extend(files.into_iter().filter(|path| path.is_file()));
     }
     for path in paths {
         let mode = mode_of(&path).unwrap_or_default();

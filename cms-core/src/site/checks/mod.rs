@@ -195,8 +195,10 @@ checks! {
     database_intact: Deep Waiting database::damage;
     /// a backup was made within a week, or within two intervals of its task
     backup: Site Waiting backup::last;
-    /// the database can be written: it is neither a read-only standby nor locked
+    /// the database can be written: it is in its place, and neither a read-only standby nor locked
     database_writable: Site Waiting database::writable;
+    /// the server keeps texts in UTF-8, and allows all connections that the site may open
+    database_server: Site Waiting database::server;
     /// the database's clock agrees with this one
     database_clock: Site Waiting database::clocks;
     /// searches in the inbox have their index

@@ -175,7 +175,12 @@ pub(super) async fn mail(asked: &CheckInput, found: &mut Findings) -> Result<()>
     let all_rest = providers.iter().all(|provider| provider.state == "resting");
     for provider in providers.iter().filter(|provider| provider.faults > 0) {
         let why = provider.reason.as_deref().unwrap_or("unknown");
-        let what = format!("{} ({}) is {}: {why}", provider.name, provider.server, provider.state);
+        let state = match &*provider.state {
+            // It is tried again with the next mail.
+            "ready" => "failed the last time".to_owned(),
+            state => format!("is {state}"),
+        };
+        let what = format!("{} ({}) {state}: {why}", provider.name, provider.server);
         let remedy = format!(
             "mend what it says, then `cms mail test ADDRESS --provider {}` tries it",
             provider.name

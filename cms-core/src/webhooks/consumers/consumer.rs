@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Waits after failures of one event, before it is tried again.
-const WAITS: Backoff = Backoff(&[1, 5, 30, 60, LONGEST_WAIT_S]);
+const RETRY_BACKOFF: Backoff = Backoff(&[1, 5, 30, 60, LONGEST_WAIT_S]);
 const LONGEST_WAIT_S: i64 = 300;
 /// Maximum length of a name.
 const MAX_NAME: usize = 100;
@@ -85,7 +85,7 @@ impl Consumer {
                 Err(error) => {
                     if !std::mem::replace(&mut away, true) {
                         let name = &self.name;
-                        tracing::warn!(name, %error, "cannot follow events; trying again");
+                        tracing::warn!(name, ?error, "cannot follow events; trying again");
                     }
                     true
                 }
@@ -170,7 +170,7 @@ impl Consumer {
     pub(super) async fn fail(&self, why: &str) -> Result<()> {
         let row = sql::row(self.base().db(), &self.name).await?;
         let (Some(row), Some(lease)) = (row, self.lease) else { return Ok(()) };
-        let wait = WAITS.wait_ms(row.failures, i64::MAX).unwrap_or_default();
+        let wait = RETRY_BACKOFF.wait_ms(row.failures, i64::MAX).unwrap_or_default();
         let why: String = why.chars().take(MAX_WHY).collect();
         let mut change = self.base().change(Actor::System).await?;
         let failure = (row.failures + 1, why.as_str(), change.now() + wait);

@@ -126,7 +126,7 @@ async fn follow(
             match events.subscribe(&handler.pattern).named(&name).await {
                 Ok(consumer) => return consumer,
                 Err(error) => {
-                    tracing::warn!(name, %error, "cannot follow events; trying again");
+                    tracing::warn!(name, ?error, "cannot follow events; trying again");
                     sleep(PAUSE).await;
                 }
             }

@@ -83,7 +83,7 @@ impl Events {
         // An open change of the program may lock one name; the others do not wait for it.
         let given = leases.close().into_iter().map(|(name, held)| async move {
             let given = consumer::give_back(base, &name, held).await;
-            given.inspect_err(|error| tracing::warn!(name, %error, "a name was not given back"))
+            given.inspect_err(|error| tracing::warn!(name, ?error, "a name was not given back"))
         });
         join_all(given).await.into_iter().collect()
     }

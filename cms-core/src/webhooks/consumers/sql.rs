@@ -29,8 +29,8 @@ record! { Row: row_columns {
 statements! {
     ROW = concat!("select ", row_columns!(), " from cms_event_consumers where name = $1");
     ADD = "insert into cms_event_consumers (name, event_id) values ($1, coalesce((select e.id \
-           from cms_events e where e.rowid <= $2 order by e.rowid desc, e.id desc limit 1), '')) \
-           on conflict (name) do nothing";
+           from cms_events e where e.rowid <= $2 order by e.rowid desc, e.place desc, e.id desc \
+           limit 1), '')) on conflict (name) do nothing";
     /// Compares the end too: the token alone does not show that the owner has renewed the lease.
     TAKE = "update cms_event_consumers set lease_token = $4, lease_until = $5 \
             where name = $1 and lease_token = $2 and lease_until = $3";

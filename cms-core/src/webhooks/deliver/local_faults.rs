@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::{Millis, jobs, outbound::Attempt, webhooks::rules::retry::LOCAL_WAITS};
+use crate::{Millis, jobs, outbound::Attempt, webhooks::rules::retry::LOCAL_BACKOFF};
 
 /// Suspected faults in a row (about half a minute) after which the receiver counts as the cause,
 /// if others were reached since the first of them.
@@ -54,7 +54,7 @@ impl LocalFaults {
         if rest.in_a_row >= SUSPECTED && others_are_reached && attempt.blame_receiver() {
             return None;
         }
-        rest.fault(LOCAL_WAITS, now);
+        rest.fault(LOCAL_BACKOFF, now);
         Some(rest.until - now)
     }
 }

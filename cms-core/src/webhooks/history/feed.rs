@@ -14,17 +14,23 @@ use crate::{Code, Error, Result, db::Db, events::RecordedEvent, webhooks::Webhoo
 /// event holds a whole record, which may be much larger than the body of a request.
 const STEP: (i64, i64) = (16, 4 << 20);
 
-/// Where an event stands: its row, which events of one transaction share on PostgreSQL, and its id.
-type Position = (i64, String);
+/// Where an event stands: its row, its place among the events that share this row on PostgreSQL,
+/// and its id, since events of an earlier version have no place.
+type Position = (i64, i64, String);
+
+/// Before all events of a row and of later ones.
+fn before(row: i64) -> Position {
+    (row, 0, String::new())
+}
 
 /// Follows recorded events, each once.
 pub struct Feed {
     webhooks: Webhooks,
     pattern: Pattern,
     after: Position,
-    /// The last event before `after`. Set only on an engine that may give the row of a removed
-    /// event to the next one.
-    stands: Option<Position>,
+    /// Row and id of the last event before `after`. Set only on an engine that may give the row of
+    /// a removed event to the next one.
+    stands: Option<(i64, String)>,
     /// Events after `after` that existed when the feed was opened and are not to be given out.
     known: BTreeSet<String>,
     news: watch::Receiver<()>,
@@ -71,24 +77,24 @@ impl Webhooks {
         let pattern = event.map(pattern).transpose()?.unwrap_or_default();
         let (db, news) = (self.0.base.db(), self.0.base.outbox().news());
         let (settled, newest) = sql::settled(db).await?;
-        let row = match after {
-            Some(id) => sql::row(db, id).await?,
+        let position = match after {
+            Some(id) => sql::position(db, id).await?,
             None => None,
         };
-        let gap = after.is_some_and(|id| !id.is_empty()) && row.is_none();
+        let gap = after.is_some_and(|id| !id.is_empty()) && position.is_none();
         let stands = newest.map(|id| (settled, id));
-        let (after, stands, known) = match (row, after) {
-            (None, Some(_)) => ((i64::MIN, String::new()), None, Vec::new()),
-            (Some(row), Some(id)) if row <= settled => {
-                let position = (row, id.to_owned());
-                (position.clone(), stands.map(|_| position), Vec::new())
+        let (after, stands, known) = match (position, after) {
+            (None, Some(_)) => (before(i64::MIN), None, Vec::new()),
+            (Some(position), _) if position.0 <= settled => {
+                let stands = stands.map(|_| (position.0, position.2.clone()));
+                (position, stands, Vec::new())
             }
-            _ => {
+            (position, _) => {
                 // Events that exist but are not final: a change under way may still commit one
                 // before them.
-                let end = (row.unwrap_or(i64::MAX), after.unwrap_or_default().to_owned());
+                let end = position.unwrap_or_else(|| before(i64::MAX));
                 let known = sql::between(db, settled, &end).await?;
-                ((settled + 1, String::new()), stands, known)
+                (before(settled + 1), stands, known)
             }
         };
         let known = known.into_iter().collect();
@@ -153,19 +159,19 @@ impl Feed {
         let mut found = sql::next(db, &self.pattern, &self.after, settled, STEP).await?;
         // Checked after the read: while this event keeps its row, no earlier row was reused.
         if let (true, Some((row, id))) = (settled > 0, &self.stands)
-            && sql::row(db, id).await? != Some(*row)
+            && sql::position(db, id).await?.is_none_or(|position| position.0 != *row)
         {
             return Err(self.renumbered());
         }
         self.drained = found.is_empty() && self.known.is_empty();
         if let Some(last) = found.last() {
-            self.after = (last.row, last.id.clone());
-            self.stands = newest.map(|_| self.after.clone());
+            self.after = (last.row, last.place, last.id.clone());
+            self.stands = newest.map(|_| (last.row, last.id.clone()));
         } else {
             self.stands = newest.map(|id| (settled, id));
             self.unread = sql::beyond(db, settled).await?;
             // Moves on, so that a rare name is not searched among the same events again and again.
-            self.after = (settled + 1, String::new());
+            self.after = before(settled + 1);
         }
         found.retain(|one| !self.known.remove(&one.id));
         Ok(found)
@@ -202,34 +208,36 @@ pub(in crate::webhooks) mod sql {
         event: "e.name",
         data: "e.body" => data,
         row: "e.rowid",
+        place: "e.place",
     } }
 
     statements! {
-        /// Events after the position `$1`, `$2` and not later than the row `$3`: at most `$4`, and
-        /// no further event once the previous ones have `$7` bytes. Bodies are read only after
-        /// that selection.
+        /// Events after the position `$1`, `$2`, `$3` and not later than the row `$4`: at most
+        /// `$5`, and no further event once the previous ones have `$8` bytes. Bodies are read only
+        /// after that selection.
         NEXT = concat!(
             "select ", recorded_columns!(), " from (select n.id, cast(sum(n.bytes) over (order by \
-             n.place, n.id) as bigint) - n.bytes as bytes_before from (select e.id, e.rowid as \
-             place, octet_length(e.body) as bytes from cms_events e \
-             where (e.rowid, e.id) > ($1, $2) and e.rowid <= $3 \
-             and (cast($5 as text) is null or e.name = $5) \
-             and (cast($6 as text) is null or substr(e.name, 1, length($6)) = $6) \
-             order by e.rowid, e.id limit $4) n) s cross join cms_events e \
-             where e.id = s.id and s.bytes_before < $7 order by e.rowid, e.id"
+             n.number, n.place, n.id) as bigint) - n.bytes as bytes_before from (select e.id, \
+             e.rowid as number, e.place, octet_length(e.body) as bytes from cms_events e \
+             where (e.rowid, e.place, e.id) > ($1, $2, $3) and e.rowid <= $4 \
+             and (cast($6 as text) is null or e.name = $6) \
+             and (cast($7 as text) is null or substr(e.name, 1, length($7)) = $7) \
+             order by e.rowid, e.place, e.id limit $5) n) s cross join cms_events e \
+             where e.id = s.id and s.bytes_before < $8 order by e.rowid, e.place, e.id"
         );
-        ROW = "select e.rowid from cms_events e where e.id = $1";
-        /// After the row `$1`, up to the position `$2`, `$3`.
-        BETWEEN = "select e.id from cms_events e where e.rowid > $1 and (e.rowid, e.id) <= ($2, \
-                   $3) order by e.rowid limit 10000";
+        POSITION = "select e.rowid, e.place, e.id from cms_events e where e.id = $1";
+        /// After the row `$1`, up to the position `$2`, `$3`, `$4`.
+        BETWEEN = "select e.id from cms_events e where e.rowid > $1 \
+                   and (e.rowid, e.place, e.id) <= ($2, $3, $4) order by e.rowid limit 10000";
         NEWEST = "select e.id from cms_events e where e.rowid <= $1 \
-                  order by e.rowid desc, e.id desc limit 1";
+                  order by e.rowid desc, e.place desc, e.id desc limit 1";
         LAST = "select cast(coalesce(max(e.rowid), 0) as bigint) from cms_events e";
         BEYOND = "select count(*) from \
                   (select 1 as one from cms_events e where e.rowid > $1 limit 1) b";
     }
 
-    /// On PostgreSQL a transaction under way anywhere on the server holds events back.
+    /// On PostgreSQL a row is the number of a transaction, its own or a later one. A transaction
+    /// under way anywhere on the server holds events back.
     const SETTLED: PerEngine<&str> = PerEngine {
         sqlite: "select coalesce((select max(rowid) from cms_events), 0), \
                  (select id from cms_events order by rowid desc limit 1)",
@@ -256,23 +264,26 @@ pub(in crate::webhooks) mod sql {
     pub(super) async fn next(
         db: &Db,
         pattern: &Pattern,
-        (row, id): &Position,
+        (row, place, id): &Position,
         until: i64,
         (limit, bytes): (i64, i64),
     ) -> Result<Vec<RecordedEvent>> {
         let (name, beginning) = (pattern.name.clone(), pattern.beginning.clone());
-        db.all(NEXT, args![*row, id, until, limit, name, beginning, bytes]).await
+        db.all(NEXT, args![*row, *place, id, until, limit, name, beginning, bytes]).await
     }
 
-    /// The row of an event; `None`: the event does not exist.
-    pub(super) async fn row(db: &Db, id: &str) -> Result<Option<i64>> {
-        let found: Option<(i64,)> = db.optional(ROW, args![id]).await?;
-        Ok(found.map(|(row,)| row))
+    /// The position of an event; `None`: the event does not exist.
+    pub(super) async fn position(db: &Db, id: &str) -> Result<Option<Position>> {
+        db.optional(POSITION, args![id]).await
     }
 
     /// The events after a row, up to a position.
-    pub(super) async fn between(db: &Db, after: i64, (row, id): &Position) -> Result<Vec<String>> {
-        let found: Vec<(String,)> = db.all(BETWEEN, args![after, *row, id]).await?;
+    pub(super) async fn between(
+        db: &Db,
+        after: i64,
+        (row, place, id): &Position,
+    ) -> Result<Vec<String>> {
+        let found: Vec<(String,)> = db.all(BETWEEN, args![after, *row, *place, id]).await?;
         Ok(found.into_iter().map(|(id,)| id).collect())
     }
 

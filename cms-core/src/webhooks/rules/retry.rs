@@ -3,9 +3,9 @@
 
 use crate::jobs::Backoff;
 
-const WAITS: Backoff = Backoff(&[30, 120, 480, 1920, 7200]);
+const RETRY_BACKOFF: Backoff = Backoff(&[30, 120, 480, 1920, 7200]);
 /// Waits of a lane after faults of this machine in a row, in seconds.
-pub(in crate::webhooks) const LOCAL_WAITS: Backoff = Backoff(&[1, 1, 2, 4, 8, 16, 30]);
+pub(in crate::webhooks) const LOCAL_BACKOFF: Backoff = Backoff(&[1, 1, 2, 4, 8, 16, 30]);
 /// Retries of a subscription at most; more would go on for weeks.
 pub const MAX_RETRIES: i64 = 100;
 
@@ -13,7 +13,7 @@ pub const MAX_RETRIES: i64 = 100;
 /// given up.
 #[must_use]
 pub(in crate::webhooks) fn wait_ms(retry_count: i64, max_retries: i64) -> Option<i64> {
-    WAITS.wait_ms(retry_count, max_retries)
+    RETRY_BACKOFF.wait_ms(retry_count, max_retries)
 }
 
 /// Failed attempts in a row that open the breaker.
@@ -31,7 +31,7 @@ mod tests {
 
     #[test]
     fn local_faults_are_tried_again_soon() {
-        let waits = (0..8).map(|in_a_row| LOCAL_WAITS.wait_ms(in_a_row, i64::MAX));
+        let waits = (0..8).map(|in_a_row| LOCAL_BACKOFF.wait_ms(in_a_row, i64::MAX));
         let seconds = [1, 1, 2, 4, 8, 16, 30, 30];
         assert_eq!(waits.collect::<Vec<_>>(), seconds.map(|seconds| Some(seconds * 1000)));
     }

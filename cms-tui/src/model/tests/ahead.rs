@@ -34,6 +34,20 @@ fn what_is_typed_before_a_form_is_there_goes_into_it() {
 }
 
 #[test]
+fn what_is_typed_while_the_service_counts_goes_to_what_opens() {
+    for (asks, typed, sent) in [("s", "2", 1), ("x", "2", 0)] {
+        let mut model = model();
+        press(&mut model, "9 *");
+        let (ticket, _) = call(pressed(&mut model, asks));
+        assert!(pressed(&mut model, typed).is_empty(), "{typed} is no command");
+        let counted = Err(Fault { matched: Some(3), ..Fault::new("other rows") });
+        let effects = update(&mut model, Msg::Answered(ticket, counted));
+        assert_eq!((noun(&model), lines(&effects).len()), ("inbox", sent), "{asks}");
+        assert_eq!(model.over.len(), 1 - sent, "{asks}: only the question is still open");
+    }
+}
+
+#[test]
 fn esc_gives_up_what_was_asked_for_and_what_was_typed() {
     let (mut model, ticket) = asked();
     pressed(&mut model, "x");

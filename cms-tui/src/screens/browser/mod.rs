@@ -89,6 +89,9 @@ pub(crate) struct Browser {
     /// The filter in force.
     applied: String,
     now: i64,
+    /// The time from which words such as `since:2d` count. It stays while later pages are held:
+    /// their cursors are bound to the filter that the service was sent.
+    filter_now: i64,
 }
 
 impl Browser {
@@ -123,6 +126,7 @@ impl Browser {
             version: 0,
             applied: place.filter,
             now: 0,
+            filter_now: 0,
         }
     }
 }

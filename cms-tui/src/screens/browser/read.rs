@@ -92,11 +92,14 @@ impl Browser {
             filter: if self.spec.tokens.is_some() { &self.applied } else { "" },
             sort: self.list.sort.as_ref().map(order),
             who: &self.who,
-            now: self.now,
+            now: self.filter_now,
         }
     }
 
     fn ask(&mut self, reading: Reading, cursor: Option<String>) -> Step {
+        if cursor.is_none() && !self.list.window.holds(1) {
+            self.filter_now = self.now;
+        }
         match (self.spec.list)(&self.query(cursor)) {
             Ok(call) => {
                 self.reading = Some(reading);

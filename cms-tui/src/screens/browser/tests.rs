@@ -19,7 +19,13 @@ fn columns(_: &Json) -> Vec<Column> {
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     let ask = Ask::get("/rows").maybe("cursor", asked.cursor.clone());
-    Ok(Calling { ask, read: |_| Ok(Reply::default()), to: To::Slot(0), reread: None })
+    Ok(Calling {
+        ask,
+        read: |_| Ok(Reply::default()),
+        to: To::Slot(0),
+        reread: None,
+        is_count: false,
+    })
 }
 
 const fn rows() -> Spec {
@@ -156,6 +162,20 @@ fn new_rows_at_the_top_push_the_others_down() {
     service.refresh(&mut browser);
     assert_eq!(here(&browser), Some(800));
     assert!(ids(&browser).windows(2).all(|two| two[0] == two[1] + 1), "no row is missing");
+}
+
+#[test]
+fn later_pages_have_the_filter_of_the_first() {
+    let (mut service, mut browser) = scrolled(1_000, &FILTERED, 0);
+    browser.tick(1_000);
+    service.press(&mut browser, "down", 300);
+    service.refresh(&mut browser);
+    service.press(&mut browser, "first", 1);
+    service.refresh(&mut browser);
+    assert_eq!((browser.filter_now, ids(&browser).len()), (0, 600));
+    let step = browser.restart();
+    service.serve(&mut browser, step);
+    assert_eq!(browser.filter_now, 1_000);
 }
 
 #[test]

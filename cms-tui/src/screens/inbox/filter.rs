@@ -21,6 +21,9 @@ const VALUES: [(&str, &[&str]); 2] =
 const NOT_FUNNEL: &str =
     "type !funnel:7, or funnel_name:ne=NAME; a part of a name cannot be left out";
 
+/// What `visit:under-way` also asks for: expiry after now.
+const UNEXPIRED: (&str, &str) = ("expires_at", "gt");
+
 /// A word, and the column that it is a condition on.
 struct Token {
     word: &'static str,
@@ -87,6 +90,14 @@ impl Conditions {
             }
         }
         read.search = text.join(" ");
+        // A visit that expires stays in its state.
+        let is_under_way = ("status", "in", "in_progress");
+        let names = |one: &(String, String, String)| (&*one.0, &*one.1, &*one.2) == is_under_way;
+        let is_given = read.all.iter().any(|(column, op, _)| (&**column, &**op) == UNEXPIRED);
+        if read.all.iter().any(names) && !is_given {
+            let (column, op) = UNEXPIRED;
+            read.all.push((column.to_owned(), op.to_owned(), moment::text(now)));
+        }
         Ok(read)
     }
 
@@ -241,8 +252,14 @@ fn example(name: &str) -> &'static str {
 }
 
 /// A filter of the service as words, for saved views.
-pub(super) fn words(filter: &Json) -> String {
+pub(super) fn words(filter: &Json, now: i64) -> String {
     let mut words = Vec::new();
+    let is_under_way = filter["status"]["in"] == json!(["in_progress"]);
+    // `visit:under-way` replaces a time that is past; a later one says more.
+    let is_implied = |column: &str, op: &str, at: &Json| {
+        let at = at.as_str().and_then(moment::millis);
+        is_under_way && (column, op) == UNEXPIRED && at.is_some_and(|at| at <= now)
+    };
     for (column, given) in filter.as_object().into_iter().flatten() {
         let value = |value: &Json| match value {
             Json::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(","),
@@ -254,7 +271,8 @@ pub(super) fn words(filter: &Json) -> String {
         }
         match given {
             Json::Object(ops) => {
-                words.extend(ops.iter().map(|(op, of)| word(column, op, &value(of))));
+                let ops = ops.iter().filter(|(op, of)| !is_implied(column, op, of));
+                words.extend(ops.map(|(op, of)| word(column, op, &value(of))));
             }
             Json::Null => words.push(word(column, "null", "true")),
             Json::Array(_) => words.push(word(column, "in", &value(given))),

@@ -86,7 +86,7 @@ pub(super) fn chosen(
 fn counted(filter: InboxFilter, next: impl FnOnce(Target) -> Step + Send + 'static) -> Step {
     let body = Target::All(filter.clone(), 0).change(BulkOp::SetStatus, Some("new".into()));
     let call = send::<ChangeSubmissions>(&NoQuery {}, &body).map(|call| {
-        call.ending(move |outcome| match outcome {
+        call.counting().ending(move |outcome| match outcome {
             Ok(_) => Step::Tell("No submission matches.".to_owned()),
             Err(Fault { matched: Some(matched), .. }) => next(Target::All(filter, matched)),
             Err(fault) => Step::Fault(fault),

@@ -32,23 +32,23 @@ pub(super) fn choose(scene: &Scene<'_>) -> Step {
     };
     let words = scene.filter.to_owned();
     let shown = CurrentView { words, filter: conditions.body(), sort: scene.sort.map(order) };
-    let readonly = scene.readonly;
+    let (readonly, now) = (scene.readonly, scene.now);
     let call = get::<Views>(&NoQuery {})
-        .map(|call| call.then(move |reply| offered(reply.data, shown, readonly)));
+        .map(|call| call.then(move |reply| offered(reply.data, shown, readonly, now)));
     call.into()
 }
 
-fn said(view: &Json) -> String {
-    let words = filter::words(&view["query"]["filter"]);
+fn said(view: &Json, now: i64) -> String {
+    let words = filter::words(&view["query"]["filter"], now);
     let sort = plain_text(&view["query"]["sort"]);
     let sort = if sort.is_empty() { sort } else { format!(" by {sort}") };
     let name = plain_text(&view["name"]);
     format!("{name:<20} {}{}", cut(&safe(&words), 48), safe(&sort))
 }
 
-fn offered(views: Json, shown: CurrentView, readonly: bool) -> Step {
+fn offered(views: Json, shown: CurrentView, readonly: bool, now: i64) -> Step {
     let views = views.as_array().cloned().unwrap_or_default();
-    let mut entries: Vec<String> = views.iter().map(said).collect();
+    let mut entries: Vec<String> = views.iter().map(|view| said(view, now)).collect();
     entries.push("all: no filter".to_owned());
     if !readonly {
         entries.push("save what is shown as a view …".to_owned());
@@ -57,20 +57,20 @@ fn offered(views: Json, shown: CurrentView, readonly: bool) -> Step {
         }
     }
     Step::Menu(Menu::new("Saved views", entries, move |n| match n.checked_sub(views.len()) {
-        None => see(&views[n]["query"]),
-        Some(0) => see(&Json::Null),
+        None => see(&views[n]["query"], now),
+        Some(0) => see(&Json::Null, now),
         Some(1) => save(shown),
-        Some(_) => delete(views),
+        Some(_) => delete(views, now),
     }))
 }
 
-fn see(query: &Json) -> Step {
+fn see(query: &Json, now: i64) -> Step {
     let sort = query["sort"].as_str().unwrap_or_default();
     // Lists of the interface have one order at a time.
     let first = sort.split(',').next().unwrap_or_default().to_owned();
     Step::Several(vec![
         Step::Set("sort", first),
-        Step::Set("filter", filter::words(&query["filter"])),
+        Step::Set("filter", filter::words(&query["filter"], now)),
     ])
 }
 
@@ -80,8 +80,11 @@ fn save(shown: CurrentView) -> Step {
     if let Some(sort) = &shown.sort {
         note.push_str(&format!(" In the order {sort}."));
     }
-    if ["since:", "before:"].iter().any(|word| shown.words.contains(word)) {
-        note.push_str(" A time such as since:2d is kept as the moment that it is now.");
+    if ["since:", "before:", "visit:under-way"].iter().any(|word| shown.words.contains(word)) {
+        note.push_str(
+            " The time of since:2d, before:12h or visit:under-way is kept as the moment that it is \
+             now.",
+        );
     }
     let field = Field::text("name", "Name", "").required();
     let hint = "one of the same name is replaced";
@@ -96,8 +99,8 @@ fn save(shown: CurrentView) -> Step {
     .step()
 }
 
-fn delete(views: Vec<Json>) -> Step {
-    let entries = views.iter().map(said).collect();
+fn delete(views: Vec<Json>, now: i64) -> Step {
+    let entries = views.iter().map(|view| said(view, now)).collect();
     Step::Menu(Menu::new("Delete a view", entries, move |n| {
         let Some(view) = views.into_iter().nth(n) else { return Step::None };
         let (name, id) = (plain_text(&view["name"]), view["id"].as_i64().unwrap_or_default());

@@ -13,7 +13,7 @@ pub(crate) use matrix::Matrix;
 use super::{
     acts::{Kind, id},
     browser::{ListQuery, Spec},
-    cells::{Cell, Column, age, column, members, number, plain},
+    cells::{Cell, Column, age, column, members, number, others, plain},
 };
 use crate::{
     calls::Fault,
@@ -98,6 +98,7 @@ fn preview(row: &Json, last: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, St
         ("Denied", "denied"),
     ];
     let mut lines = members(row, &names, now);
+    lines.extend(others(row, &names, &["name", "active", "expires_on"], now));
     if row["denied"].as_i64().unwrap_or(0) > 0 {
         lines.push((Role::Key, "Some calls were denied: c tells why one is.".to_owned()));
         lines.extend(last.and_then(|last| denied::line(last, now)));

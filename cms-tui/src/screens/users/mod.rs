@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 use super::{
     acts::{Kind, id},
     browser::{ListQuery, Spec},
-    cells::{Cell, Column, active, age, column, members, plain, yes},
+    cells::{Cell, Column, active, age, column, members, others, plain, yes},
 };
 use crate::{
     calls::Fault,
@@ -69,6 +69,7 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, Strin
         ("Codes left", "recovery_codes"),
     ];
     let mut lines = members(row, &names, now);
+    lines.extend(others(row, &names, &["username", "active", "two_factor"], now));
     lines.push((Role::Plain, format!("{:<12} {}", "Groups", groups(row, "groups", now).0)));
     if row["two_factor"] == false {
         let say = "No authenticator yet: the next login sets it up.";

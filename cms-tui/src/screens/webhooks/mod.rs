@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::{
     acts::{Kind, id},
     browser::{ListQuery, Spec},
-    cells::{Cell, Column, column, members, plain, plain_text},
+    cells::{Cell, Column, column, members, others, plain, plain_text},
 };
 use crate::{
     calls::Fault,
@@ -80,7 +80,8 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, Strin
         lines.push((Role::Key, "A switches it on again; d shows its attempts.".to_owned()));
         lines.push((Role::Plain, String::new()));
     }
-    lines.extend(members(row, &[("URL", "url"), ("Created", "created_at")], now));
+    let names = [("URL", "url"), ("Created", "created_at")];
+    lines.extend(members(row, &names, now));
     let retries = row["max_retries"].as_i64().unwrap_or(0);
     let waits = ["30 s", "2 min", "8 min", "32 min", "2 h"];
     let waits = waits[..waits.len().min(usize::try_from(retries).unwrap_or(0))].join(", ");
@@ -93,5 +94,7 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, Strin
     lines.push((Role::Plain, "Events".to_owned()));
     let events = row["events"].as_array().into_iter().flatten();
     lines.extend(events.map(|event| (Role::Plain, format!("  {}", plain_text(event)))));
+    let known = ["name", "active", "failure_count", "max_retries", "disabled_reason"];
+    lines.extend(others(row, &names, &known, now));
     lines
 }

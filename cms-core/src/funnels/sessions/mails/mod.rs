@@ -81,7 +81,7 @@ impl Funnels {
                 Ok(_) => queued += 1,
                 // No submission fails because its mail cannot be sent.
                 Err(error) if error.code() == Code::ValidationFailed => {
-                    tracing::warn!(rule, submission = id, %error, "a mail cannot be sent");
+                    tracing::warn!(rule, submission = id, ?error, "a mail cannot be sent");
                 }
                 Err(error) => return Err(error),
             }

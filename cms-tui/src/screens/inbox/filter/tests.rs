@@ -6,9 +6,16 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn now() -> i64 {
+    moment::millis("2026-11-21T12:00:00Z").expect("a time")
+}
+
 fn read(filter: &str) -> Result<Conditions, Fault> {
-    let now = moment::millis("2026-11-21T12:00:00Z").expect("a time");
-    Conditions::read(filter, now, "ana")
+    Conditions::read(filter, now(), "ana")
+}
+
+fn words(filter: &Json) -> String {
+    super::words(filter, now())
 }
 
 fn said(filter: &str) -> String {
@@ -26,7 +33,8 @@ fn words_are_conditions() {
         ("state:new", "inbox_status in new|"),
         ("state:new,qualified ada", "inbox_status in new,qualified|ada"),
         ("!state:rejected", "inbox_status nin rejected|"),
-        ("visit:under-way", "status in in_progress|"),
+        ("visit:under-way", "status in in_progress; expires_at gt 2026-11-21T12:00:00Z|"),
+        ("visit:under-way,completed", "status in in_progress,completed|"),
         ("@me", "assigned_name eq ana|"),
         ("assigned:me", "assigned_name eq ana|"),
         ("for:ben !@nobody", "assigned_name eq ben; assigned_to null false|"),
@@ -77,6 +85,7 @@ fn a_wrong_word_is_named() {
 fn a_view_is_read_as_it_was_saved() {
     for filter in [
         "state:new @me",
+        "visit:under-way",
         "visit:under-way,completed",
         "funnel:7 score:>=5 spam:no",
         "since:2026-11-19T12:00:00Z ada lovelace",
@@ -100,6 +109,14 @@ fn a_view_is_read_as_it_was_saved() {
     }
     assert_eq!(words(&json!({"inbox_status": "new", "assigned_to": null})), "state:new @nobody");
     assert_eq!(words(&json!({"search": "a:b ada"})), "\"a:b\" ada");
+    // Of visits under way the present replaces a time that is past.
+    for (at, kept) in [
+        ("2026-11-20T00:00:00Z", "status in in_progress; expires_at gt 2026-11-21T12:00:00Z|"),
+        ("2026-12-01T00:00:00Z", "expires_at gt 2026-12-01T00:00:00Z; status in in_progress|"),
+    ] {
+        let view = json!({"status": {"in": ["in_progress"]}, "expires_at": {"gt": at}});
+        assert_eq!(said(&words(&view)), kept);
+    }
 }
 
 /// Texts in which what the words know comes often.
