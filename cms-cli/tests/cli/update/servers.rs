@@ -96,9 +96,9 @@ fn replies_that_break_off_never_end_or_come_late_are_given_up() {
     let status = |_: &[u8]| Answer::Whole(500, String::new(), Vec::new());
     let table: [(&str, Part, [i32; 2], &str); 9] = [
         ("500", status, [7, 7], "answers 500"),
-        ("401", |_| Answer::Whole(401, String::new(), Vec::new()), [4, 4], "does not take"),
+        ("401", |_| Answer::Whole(401, String::new(), Vec::new()), [4, 4], "refuses update_user"),
         ("404", |_| Answer::Whole(404, String::new(), Vec::new()), [5, 5], "answers 404"),
-        ("not modified", |_| Answer::Whole(304, String::new(), Vec::new()), [1, 1], "leads"),
+        ("not modified", |_| Answer::Whole(304, String::new(), Vec::new()), [1, 1], "no valid"),
         ("cut", |body| Answer::Cut(body.to_vec()), [7, 7], "breaks off"),
         ("endless", |_| Answer::Endless, [1, 1], "bytes"),
         ("slow", |body| Answer::Slow(body.to_vec()), [7, 7], "too slow"),
