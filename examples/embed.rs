@@ -45,7 +45,8 @@ async fn tour(cms: &Cms) -> Result<String> {
     let holder = cms.keys().identify(value.expose()).await?;
     assert_eq!((holder.id, holder.name.as_str()), (key.id, "reader"));
     let query = Query::parse([("filter[published][eq]", "true"), ("fields", "title,url_rewrite")])?;
-    Ok(cms.items().list("pages", &query).await?.records)
+    let pages = cms.items().list("pages", &query).await?.records()?;
+    Ok(pages.iter().filter_map(|page| page["title"].as_str()).collect())
 }
 
 #[tokio::test]
@@ -54,6 +55,6 @@ async fn the_page_is_there() -> Result<()> {
     let mut settings = Settings::default();
     settings.dirs.data = folder.path().to_owned();
     let cms = Cms::open(settings).await?;
-    assert_eq!(tour(&cms).await?, r#"{"url_rewrite":"/","title":"Hello"}"#);
+    assert_eq!(tour(&cms).await?, "Hello");
     Ok(())
 }

@@ -6,7 +6,7 @@ use cms_core::{
     Actor, Builder, Cms, Code, Error, OwnTables, Result, Work, content,
     db::read_error,
     items::{Query, Write, WriteKind, column, desc, eq, gte},
-    plugins::{EventCall, Handlers, Manifest, Plugin},
+    plugins::{Act, EventCall, Handlers, Manifest, Plugin, TaskRun},
     settings::Settings,
     sqlx,
     webhooks::Consumer,
@@ -68,7 +68,8 @@ impl Shop {
                 {"name": "total", "type": "decimal"},
             ]},
             {"name": "parcels", "columns": [{"name": "of", "type": "integer", "required": true}]},
-        ], "webhook_events": [{"name": "shop.ordered", "description": "An order was made."}]});
+        ], "webhook_events": [{"name": "shop.ordered", "description": "An order was made."}],
+        "tasks": [{"name": "restock", "interval_s": 86_400, "handler": "restock"}]});
         Ok(Self(serde_json::from_value(manifest).map_err(Error::internal)?))
     }
 }
@@ -79,7 +80,11 @@ impl Plugin for Shop {
     }
 
     fn handlers(&self) -> Handlers {
-        Handlers::default().before("orders", "take", take).on("shop.ordered", "pack", pack)
+        Handlers::default()
+            .before("orders", "take", take)
+            .guard("shop.ordered", "trust", trust)
+            .on("shop.ordered", "pack", pack)
+            .task("restock", restock)
     }
 }
 
@@ -100,6 +105,22 @@ async fn take(mut write: Write<'_>) -> Result<()> {
     };
     write.set("total", (total * 100.0).round() / 100.0);
     Ok(())
+}
+
+/// Refuses an order for more than the shop trusts anybody with.
+async fn trust(act: Act<'_>) -> Result<()> {
+    match act.data()["total"].as_f64() {
+        Some(total) if total > 50.0 => Err(act.refuse("total", "at most 50")),
+        _ => Ok(()),
+    }
+}
+
+/// Fills up what has run low, once a day.
+async fn restock(run: TaskRun) -> Result<()> {
+    let mut change = run.change().await?;
+    let low = run.items().sql(&mut change, "update stock set amount = 10 where amount < 3");
+    low.touches(["stock"]).run().await?;
+    change.commit().await
 }
 
 /// Makes a parcel for each order after the order was committed.
@@ -246,12 +267,18 @@ async fn an_order_takes_from_the_stock_and_is_packed() -> Result<()> {
     let sent = warehouse.deliveries();
     assert_eq!(sent[0].json()["data"], json!({"order": made.id, "total": 39.6}));
 
-    // A refused order writes nothing.
+    // A refused order writes nothing, whether the hook refuses it or the guard.
     let refused = order(&site.cms, "bell", 7).await.expect_err("6 are left");
     assert_eq!(refused.to_string(), "conflict: Too few of bell are left.");
+    let refused = order(&site.cms, "bell", 6).await.expect_err("59.4 is too much");
+    assert_eq!(refused.fields()[0].message, "at most 50");
     assert_eq!(site.fired().await, [""; 0]);
-    let left = site.cms.items().of::<Stock>().get(stock[0].id).await?;
-    assert_eq!(left.amount, 6);
+    let left = async || site.cms.items().of::<Stock>().get(stock[0].id).await;
+    assert_eq!(left().await?.amount, 6);
+
+    order(&site.cms, "bell", 4).await?;
+    site.forward(std::time::Duration::from_secs(86_400)).await;
+    assert_eq!(left().await?.amount, 10, "the task has run");
     site.close().await;
     Ok(())
 }

@@ -43,7 +43,8 @@ async fn tour(folder: &std::path::Path) -> Result<String> {
         .create(&mut change, "orders", &object(json!({"customer_id": 1, "total": "19.90"})))
         .await?;
     change.commit().await?;
-    cms.items().get("orders", "1", &Query::parse([("expand", "customer_id")])?).await
+    let query = Query::parse([("expand", "customer_id")])?;
+    Ok(cms.items().get("orders", "1", &query).await?.json().to_owned())
 }
 
 fn object(value: Value) -> Map<String, Value> {

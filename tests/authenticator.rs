@@ -42,11 +42,7 @@ async fn oathtool_computes_the_code_that_logs_in() {
 
 #[tokio::test]
 async fn zbarimg_reads_both_pictures() {
-    let site = Site::builder()
-        .await
-        .settings(|settings| settings.product = "Größe & Söhne".to_owned())
-        .open()
-        .await;
+    let site = Site::with(|settings| settings.product = "Größe & Söhne".to_owned()).await;
     site.group("editors", json!([])).await;
     site.user("ana@example.org", "editors").await;
     let setup = site.begin("ana@example.org", PASSWORD).await.data()["setup"].clone();

@@ -1,12 +1,8 @@
 //! Backups: written while others write, restored elsewhere, and the command line around them.
 
-/// Archives that are damaged, or made by strangers.
 mod hostile;
-/// Encrypted, in a bucket, on a schedule.
 mod kept;
-/// A restore that is killed at each of its steps.
 mod killed;
-/// Large files take no memory, and a full disk no site.
 mod limits;
 
 use std::{
@@ -25,7 +21,7 @@ use cms_core::{
     items::Query,
     settings::Settings,
 };
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::support::{
     Site, TestDatabase,
@@ -63,9 +59,8 @@ async fn write(cms: &Cms, name: &str) {
 async fn written(cms: &Cms) -> Vec<String> {
     let query = Query { sort: vec![("name".to_owned(), false)], limit: 200, ..Query::default() };
     let list = cms.items().list("settings", &query).await.unwrap();
-    let records: Json = serde_json::from_str(&format!("[{}]", list.records)).unwrap();
-    let records = records.as_array().unwrap().iter();
-    records.map(|record| record["name"].as_str().unwrap().to_owned()).collect()
+    let records = list.records().unwrap();
+    records.iter().map(|record| record["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// The names that are written in a site that nobody has open.
@@ -277,6 +272,87 @@ async fn one_that_cannot_be_restored_takes_nobodys_place() {
     site.cms.close().await;
 }
 
+/// A backup refuses what no restore would make again.
+#[tokio::test]
+async fn objects_of_others_come_back_or_are_refused() {
+    let site = site().await;
+    if !site.database.is_postgres() {
+        site.cms.close().await;
+        return;
+    }
+    let (settings, database) = (site.cms.settings().clone(), &site.database);
+    let archive = database.folder().join("site.cms");
+    let objects = "create table parts (id int primary key, n int); \
+                   alter table parts replica identity full; \
+                   create function stamp() returns trigger language plpgsql as \
+                   'begin return new; end'; \
+                   create trigger quiet before insert on parts for each row execute function \
+                   stamp(); \
+                   alter table parts disable trigger quiet; \
+                   create view some_parts with (security_barrier) as select id from parts where \
+                   n > 1 with check option";
+    database.run(objects).await;
+    save_tried(&settings, &archive).await.unwrap();
+    let new = TestDatabase::new().await;
+    restore(&new.settings(), &archive, false).await.unwrap();
+    let kept = "select concat(g.tgenabled, ' ', t.relreplident, ' ', array_to_string(v.reloptions, \
+                ' ')) from pg_trigger g join pg_class t on t.oid = g.tgrelid, pg_class v where \
+                g.tgname = 'quiet' and t.oid = to_regclass('parts') and v.oid = \
+                to_regclass('some_parts')";
+    assert_eq!(new.text(kept).await, "D f security_barrier=true check_option=cascaded");
+    let schema = database.text("select cast(current_schema() as text)").await;
+    let other = format!("{schema}_o");
+    let theirs = format!("create schema {other}; create table {other}.t (id int primary key)");
+    let far = format!(
+        "{theirs}; alter table parts add constraint far foreign key (n) references {other}.t"
+    );
+    let mood = format!(
+        "create schema {other}; create type {other}.mood as enum ('sad'); \
+         alter table parts add mood {other}.mood"
+    );
+    let gone = format!("drop schema {other} cascade");
+    for (made, named, undone) in [
+        ("create type addr as (street text)", "type addr", "drop type addr"),
+        ("create type span as range (subtype = float8)", "type span", "drop type span"),
+        (
+            "create aggregate total(int) (sfunc = int4pl, stype = int)",
+            "aggregate total(integer)",
+            "drop aggregate total(int)",
+        ),
+        (r#"create collation plain from "C""#, "collation plain", "drop collation plain"),
+        (
+            "create rule never as on update to parts do instead nothing",
+            "rule never on table parts",
+            "drop rule never on parts",
+        ),
+        (
+            "create statistics both_ways on id, n from parts",
+            "statistics object both_ways",
+            "drop statistics both_ways",
+        ),
+        (far.as_str(), "constraint far on table parts refers to", gone.as_str()),
+        (mood.as_str(), "column mood of table parts refers to", gone.as_str()),
+    ] {
+        database.run(made).await;
+        let refused = save_tried(&settings, &archive).await.unwrap_err();
+        assert_eq!(refused.code(), Code::Conflict, "{made}: {refused:?}");
+        let says = refused.detail();
+        assert!(says.contains("cannot carry") && says.contains(named), "{made}: {says}");
+        database.run(undone).await;
+    }
+    // A restore makes the domain before the function.
+    let early = "create function word() returns text language sql as 'select ''x'''; \
+                 create domain greeting as text default word()";
+    database.run(early).await;
+    let refused = save_tried(&settings, &archive).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Conflict, "{refused:?}");
+    let says = refused.detail();
+    assert!(says.contains("could not restore") && says.contains("type greeting refers"), "{says}");
+    database.run("drop domain greeting; drop function word()").await;
+    save_tried(&settings, &archive).await.unwrap();
+    site.cms.close().await;
+}
+
 #[tokio::test]
 async fn what_killed_trials_have_left_goes_after_a_day() {
     let site = site().await;
@@ -327,9 +403,8 @@ async fn a_check_names_what_is_missing_or_changed() {
 async fn lost_files_leave_room_for_other_warnings() {
     let site = Site::open().await;
     let rows = "insert into cms_media (path, file_name, media_type, size, sha256, uploaded_at) \
-                with recursive n (i) as (select 1 union all select i + 1 from n where i < 1001) \
-                select 'gone/' || i, 'a.png', 'image/png', 1, cast(i as text), '' from n";
-    site.database.run(rows.to_owned()).await;
+                select 'gone/' || i, 'a.png', 'image/png', 1, cast(i as text), ''";
+    site.database.fill(rows, 1001).await;
     let mut settings = site.cms.settings().clone();
     let folder = site.database.folder().join("own");
     fs::create_dir_all(folder.join("cms.toml")).unwrap();

@@ -312,11 +312,8 @@ async fn no_read_passes_over_a_parameter_that_it_does_not_know() {
     }
     assert!(tried > 50, "{tried}");
     for line in [
-        "/api/pages?titel=x",
-        "/api/pages/draft?tokn=x",
-        "/api/menu?nme=main",
-        "/api/settings?utm_source=x",
-        "/sitemap.xml?utm_source=x",
+        "/api/pages?titel=x", "/api/pages/draft?tokn=x", "/api/menu?nme=main",
+        "/api/settings?utm_source=x", "/sitemap.xml?utm_source=x",
     ] {
         site.ask(&format!("GET {line}")).refused(400, "bad_query").await;
     }

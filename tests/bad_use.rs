@@ -2,10 +2,9 @@
 //! half done. Wrong queries are in `records.rs`, faulty hooks in `hooks.rs`, missing addresses in
 //! `embedding.rs`.
 
-/// Handlers that hold a change.
 mod handlers;
 
-use std::{sync::Arc, time::Duration};
+use std::{future::poll_fn, pin::pin, sync::Arc, task::Poll, time::Duration};
 
 use cms_core::{
     Actor, Change, Cms, Code, Result,
@@ -16,7 +15,7 @@ use futures_util::{FutureExt as _, future::BoxFuture};
 use serde_json::{Value as Json, json};
 use tokio::sync::Notify;
 
-use crate::support::{Site, TestDatabase, log::Log, plugins::program};
+use crate::support::{Site, TestDatabase, log::Log, plugins::program, until};
 
 async fn write(site: &Site, change: &mut Change, name: &str) {
     let record = json!({"name": name, "value": "x"});
@@ -164,6 +163,55 @@ async fn a_commit_that_waits_for_another_change_ends_with_its_site() {
         assert_eq!(told.as_ref().unwrap_err().code(), Code::Unavailable, "{told:?}");
     }
     assert_eq!(written(&site).await, i64::from(told.is_ok()));
+}
+
+/// Polls a future at most so many times. None: it has not ended by then, and is dropped.
+async fn polled<T>(future: impl Future<Output = T>, most: usize) -> Option<T> {
+    let (mut future, mut polls) = (pin!(future), 0);
+    poll_fn(|context| {
+        polls += 1;
+        match future.as_mut().poll(context) {
+            Poll::Ready(done) => Poll::Ready(Some(done)),
+            Poll::Pending if polls == most => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
+    })
+    .await
+}
+
+/// A caller that hangs up drops its future at any point: while the change begins, or commits.
+#[tokio::test]
+async fn a_change_that_is_cancelled_leaves_no_transaction_open() {
+    let site = Site::open().await;
+    let (mut tried, mut acknowledged, mut cancelled) = (0, 0, 0);
+    for most in 1..=40 {
+        match polled(site.cms.change(Actor::Operator), most).await {
+            Some(begun) => drop(begun.unwrap()),
+            None => cancelled += 1,
+        }
+        let mut change = site.cms.change(Actor::Operator).await.unwrap();
+        write(&site, &mut change, &format!("poll {most}")).await;
+        tried += 1;
+        match polled(change.commit(), most).await {
+            Some(committed) => {
+                committed.unwrap();
+                acknowledged += 1;
+            }
+            None => cancelled += 1,
+        }
+    }
+    assert!(cancelled > 0 && acknowledged > 0, "{cancelled} cancelled, {acknowledged} not");
+    if site.database.is_postgres() {
+        let open = "pg_stat_activity where state like 'idle in transaction%' and \
+                    application_name = current_setting('application_name')";
+        until("no transaction is open", async || site.database.rows(open).await == 0).await;
+    }
+    let kept = written(&site).await;
+    assert!((acknowledged..=tried).contains(&kept), "{kept} of {tried}, {acknowledged} promised");
+    let mut next = site.cms.change(Actor::Operator).await.unwrap();
+    write(&site, &mut next, "next").await;
+    next.commit().await.unwrap();
+    assert_eq!(written(&site).await, kept + 1);
 }
 
 /// A change that ends while its site is being closed is committed.

@@ -1,15 +1,12 @@
 //! Pages of several origins in a real Chromium. Runs with `CMS_TEST_BROWSER=1` only, as `.ci/full`
 //! sets it.
 
-/// The page of the API.
 mod docs;
-/// The page that plays any funnel.
 mod funnel;
-/// What an author writes runs nothing.
 mod html;
 
 use std::{
-    process::Stdio,
+    process::{Output, Stdio},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -107,34 +104,22 @@ impl Website {
     }
 }
 
+/// Opens an address in a browser that nobody has used. None: it did not end by itself in time.
+pub async fn open(url: &str, flags: &[&str], limit: Duration) -> Option<Output> {
+    let profile = tempfile::tempdir().unwrap();
+    let usual = "--headless --no-sandbox --disable-gpu --disable-quic --no-first-run \
+                 --no-proxy-server --disable-popup-blocking --disable-background-networking \
+                 --disable-component-update --disable-sync --disable-dev-shm-usage";
+    let mut command = Command::new("chromium");
+    command.args(usual.split(' ')).arg(format!("--user-data-dir={}", profile.path().display()));
+    command.args(flags).args(["--dump-dom", url]).stdin(Stdio::null()).kill_on_drop(true);
+    let output = tokio::time::timeout(limit, command.output()).await.ok()?;
+    Some(output.expect("CMS_TEST_BROWSER is set, so chromium must be installed"))
+}
+
 /// The document at an address as the browser dumps it, and what it complained about.
 async fn shown_at(url: &str, flags: &[&str]) -> String {
-    let profile = tempfile::tempdir().unwrap();
-    let output = Command::new("chromium")
-        .args([
-            "--headless",
-            "--no-sandbox",
-            "--disable-gpu",
-            "--disable-quic",
-            "--no-first-run",
-            "--no-proxy-server",
-            "--disable-popup-blocking",
-        ])
-        .args([
-            "--disable-background-networking",
-            "--disable-component-update",
-            "--disable-sync",
-            "--disable-dev-shm-usage",
-        ])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(flags)
-        .args(["--dump-dom", url])
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let output =
-        tokio::time::timeout(Duration::from_secs(60), output).await.expect("the browser ends");
-    let output = output.expect("CMS_TEST_BROWSER is set, so chromium must be installed");
+    let output = open(url, flags, Duration::from_secs(60)).await.expect("the browser ends");
     let shown = String::from_utf8_lossy(&output.stdout);
     format!("{shown}\n{}", String::from_utf8_lossy(&output.stderr))
 }
@@ -150,11 +135,7 @@ async fn pages_in_a_browser() {
     if std::env::var_os("CMS_TEST_BROWSER").is_none() {
         return;
     }
-    let site = Site::builder()
-        .await
-        .settings(|s| s.limiter.store = cms_core::settings::LimiterStore::Memory)
-        .open()
-        .await;
+    let site = Site::with(|s| s.limiter.store = cms_core::settings::LimiterStore::Memory).await;
     let server = Server::bind(site.api.clone(), "127.0.0.1:0").await.unwrap();
     let (api, stop) = (format!("http://{}", server.address()), server.stop());
     let running = tokio::spawn(server.run());

@@ -21,8 +21,13 @@ use serde_json::{Value as Json, json};
 use crate::{
     own_tables::FIRST as LEDGER,
     support::{
-        Receiver, Site, TestDatabase, database::server, media::png, plugins::plugin, process,
-        visits::leads, webhooks::open,
+        Receiver, Site, TestDatabase,
+        database::server,
+        media::png,
+        plugins::{plugin, table},
+        process,
+        visits::leads,
+        webhooks::open,
     },
 };
 
@@ -282,6 +287,47 @@ async fn a_target_in_use_is_refused() {
     let cms = Cms::open(fresh.settings()).await.unwrap();
     cms.close().await;
     copied(&source, &fresh, false).await.unwrap();
+}
+
+/// Their broken references do not matter, but references to them do.
+#[tokio::test]
+async fn tables_of_other_programs_are_moved_first() {
+    let Some([source, target]) = places([false, true]).await else { return };
+    let source = closed(Site::on(source).settings(open).open().await).await;
+    let theirs = "pragma foreign_keys = off; \
+                  create table categories (id integer primary key, name text); \
+                  insert into categories values (1, 'c'); \
+                  create table legacy (id integer primary key, \
+                  category integer references categories (id)); \
+                  insert into legacy values (1, 99)";
+    source.run(theirs).await;
+    let adopted = json!({"name": "categories", "adopt": true});
+    let shelves = table("shelves", "category integer references=categories");
+    source.write_plugin(&json!({"id": "shelves", "tables": [adopted, shelves]}));
+    let site = Site::on(source).settings(open).open().await;
+    site.insert("shelves", json!({"category": 1})).await;
+    let source = closed(site).await;
+    let refused = copied(&source, &target, false).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Conflict, "{refused:?}");
+    assert!(refused.detail().contains("move categories into the target first"), "{refused}");
+    let moved = "create table categories (id bigint primary key, name text); \
+                 insert into categories values (1, 'c')";
+    target.run(moved).await;
+    let done = copied(&source, &target, false).await.unwrap();
+    assert_eq!(done.left_out, ["categories", "legacy"]);
+    assert_eq!(target.rows("shelves").await, 1);
+}
+
+#[tokio::test]
+async fn no_site_opens_a_target_in_which_a_copy_has_begun() {
+    let Some([source, target]) = places([false, true]).await else { return };
+    let source = closed(Site::on(source).settings(open).open().await).await;
+    let other = Cms::builder(target.settings()).own_tables(LEDGER).open().await.unwrap();
+    other.close().await;
+    let refused = copied(&source, &target, false).await.unwrap_err();
+    assert!(refused.detail().contains("which the source has not"), "{refused}");
+    let opened = Cms::open(target.settings()).await.err().expect("refused");
+    assert!(opened.is_outdated(), "{opened:?}");
 }
 
 #[tokio::test]

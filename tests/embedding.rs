@@ -13,16 +13,13 @@ use http_body_util::{BodyExt, Empty};
 use serde_json::json;
 use tower_service::Service as _;
 
-use crate::support::{Receiver, log::Log, until};
+use crate::support::{Receiver, TestDatabase, log::Log, until, webhooks::open};
 
-/// A site in `folder` that may deliver to loopback.
-async fn site(folder: &std::path::Path) -> Cms {
-    let mut settings = Settings::default();
-    settings.dirs.data = folder.to_owned();
-    settings.webhooks.allow_http = true;
-    settings.webhooks.allow_cidrs = vec!["127.0.0.0/8".parse().unwrap()];
-    settings.encryption_key =
-        Some(cms_core::Vault::new_key(&cms_core::Random::system()).unwrap().into());
+/// A site that may deliver to loopback, with the limiter of an operator.
+async fn site(database: &TestDatabase) -> Cms {
+    let mut settings = database.settings();
+    open(&mut settings);
+    settings.limiter = Settings::default().limiter;
     Cms::open(settings).await.unwrap()
 }
 
@@ -54,8 +51,8 @@ fn left(headers: &http::HeaderMap) -> Option<u32> {
 
 #[tokio::test]
 async fn the_core_alone_delivers_webhooks() {
-    let (folder, receiver) = (tempfile::tempdir().unwrap(), Receiver::start(200).await);
-    let cms = site(folder.path()).await;
+    let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
+    let cms = site(&database).await;
     subscribe(&cms, &receiver).await;
     let background = cms.background();
     write(&cms).await;
@@ -67,8 +64,8 @@ async fn the_core_alone_delivers_webhooks() {
 
 #[tokio::test]
 async fn a_process_may_leave_deliveries_to_others() {
-    let (folder, receiver) = (tempfile::tempdir().unwrap(), Receiver::start(200).await);
-    let cms = site(folder.path()).await;
+    let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
+    let cms = site(&database).await;
     subscribe(&cms, &receiver).await;
     let background = cms.background_of(&[Work::Upkeep]);
     write(&cms).await;
@@ -80,8 +77,8 @@ async fn a_process_may_leave_deliveries_to_others() {
 
 #[tokio::test]
 async fn an_axum_program_delivers_webhooks() {
-    let (folder, receiver) = (tempfile::tempdir().unwrap(), Receiver::start(200).await);
-    let cms = site(folder.path()).await;
+    let (database, receiver) = (TestDatabase::new().await, Receiver::start(200).await);
+    let cms = site(&database).await;
     subscribe(&cms, &receiver).await;
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -119,8 +116,8 @@ async fn an_axum_program_delivers_webhooks() {
 
 #[tokio::test]
 async fn an_axum_program_has_routes_of_its_own_and_tells_visitors_apart() {
-    let folder = tempfile::tempdir().unwrap();
-    let cms = site(folder.path()).await;
+    let database = TestDatabase::new().await;
+    let cms = site(&database).await;
     let mut application = axum_program::application(Api::new(cms.clone()).unwrap());
     let mut ask = async |host: u8, path: &str| {
         let visitor = ConnectInfo(SocketAddr::from(([192, 0, 2, host], 50_000)));
@@ -141,8 +138,8 @@ async fn an_axum_program_has_routes_of_its_own_and_tells_visitors_apart() {
 
 #[tokio::test]
 async fn without_addresses_all_visitors_count_as_one_and_the_log_is_told_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let cms = site(folder.path()).await;
+    let database = TestDatabase::new().await;
+    let cms = site(&database).await;
     let api = Api::new(cms.clone()).unwrap();
     let log = Log::begin();
     let mut last = None;

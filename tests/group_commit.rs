@@ -1,39 +1,28 @@
 //! SQLite's shared commits: what is refused is not written, whatever ends the transaction.
 
-use std::collections::HashSet;
-
 use cms_core::OwnTables;
 use serde_json::json;
 
-use crate::support::{Site, TestDatabase};
+use crate::support::{Site, SiteBuilder, TestDatabase, each};
+
+fn adopting(database: TestDatabase) -> SiteBuilder {
+    Site::on(database).plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]}))
+}
 
 /// A site whose database had these tables before.
-async fn with_tables(schema: &str) -> Site {
-    let database = TestDatabase::sqlite().await;
-    database.run(schema.to_owned()).await;
-    Site::on(database)
-        .plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]}))
-        .open()
-        .await
+async fn with_tables(database: TestDatabase, schema: &str) -> Site {
+    database.run(schema).await;
+    adopting(database).open().await
 }
 
 /// Many writes at once, every tenth of them bad; what was answered must be what is there.
 async fn write_at_once(site: Site, bad: impl Fn(usize) -> serde_json::Value, good_must_pass: bool) {
     let body = |n: usize| if n % 10 == 9 { bad(n) } else { json!({"name": format!("n{n}")}) };
-    let replies = futures_util::future::join_all(
-        (0..200).map(|n| site.admin("POST /api/backend/item?table=t").json(body(n)).send()),
-    )
-    .await;
-    let rows =
-        site.admin("GET /api/backend/item?table=t&fields=name&limit=500").expect(200).await.data();
-    let present: HashSet<String> = rows
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["name"].as_str().unwrap().to_owned())
-        .collect();
+    let write = |n: usize| site.admin("POST /api/backend/item?table=t").json(body(n)).send();
+    let replies = futures_util::future::join_all((0..200).map(write)).await;
+    let present = each(&site.items("t&fields=name&limit=500").await, "name");
     for (n, reply) in replies.iter().enumerate() {
-        let name = body(n)["name"].as_str().unwrap().to_owned();
+        let name = body(n)["name"].clone();
         if n % 10 == 9 {
             assert!(!reply.status.is_success(), "{n}: {}", reply.text());
             assert!(!present.contains(&name));
@@ -42,17 +31,16 @@ async fn write_at_once(site: Site, bad: impl Fn(usize) -> serde_json::Value, goo
             assert!(reply.status.is_success() || !good_must_pass, "{n}: {}", reply.text());
         }
     }
-    let events =
-        site.database.count("select count(*) from cms_events where name = 'item.t.created'").await;
-    assert_eq!(events as usize, present.len() - usize::from(present.contains("taken")));
-    site.admin("POST /api/backend/item?table=t").json(json!({"name": "after"})).expect(201).await;
+    let events = site.database.rows("cms_events where name = 'item.t.created'").await;
+    assert_eq!(events as usize, present.len() - usize::from(present.contains(&json!("taken"))));
+    site.insert("t", json!({"name": "after"})).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_rollback_by_the_engine() {
     let schema = "create table t (id integer primary key, name text, u text unique \
                   on conflict rollback); insert into t (name, u) values ('taken', 'x')";
-    let site = with_tables(schema).await;
+    let site = with_tables(TestDatabase::sqlite().await, schema).await;
     write_at_once(site, |n| json!({"name": format!("bad{n}"), "u": "x"}), false).await;
 }
 
@@ -61,7 +49,7 @@ async fn a_deferred_reference_fails_only_its_own_change() {
     let schema = "create table parent (id integer primary key); \
                   create table t (id integer primary key, name text, \
                   p integer references parent (id) deferrable initially deferred)";
-    let site = with_tables(schema).await;
+    let site = with_tables(TestDatabase::sqlite().await, schema).await;
     write_at_once(site, |n| json!({"name": format!("bad{n}"), "p": 99}), true).await;
 }
 
@@ -77,26 +65,18 @@ async fn so_does_a_deferred_reference_of_an_own_table() {
              p BIGINT references parent (id) deferrable initially deferred) {{strict}}",
         ],
     );
-    let site = Site::on(TestDatabase::sqlite().await)
-        .with(|all| all.own_tables(OWN))
-        .plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]}))
-        .open()
-        .await;
+    let builder = adopting(TestDatabase::sqlite().await);
+    let site = builder.with(|all| all.own_tables(OWN)).open().await;
     write_at_once(site, |n| json!({"name": format!("bad{n}"), "p": 99}), true).await;
 }
 
 #[tokio::test]
 async fn a_deferred_rule_is_a_conflict() {
-    let database = TestDatabase::new().await;
     let schema = "create table parent (id bigint primary key); \
                   create table t (id bigint primary key, \
                   p bigint references parent (id) deferrable initially deferred, \
                   w bigint unique deferrable initially deferred)";
-    database.run(schema.to_owned()).await;
-    let site = Site::on(database)
-        .plugin(json!({"id": "p", "tables": [{"name": "t", "adopt": true}]}))
-        .open()
-        .await;
+    let site = with_tables(TestDatabase::new().await, schema).await;
     let post = |row: serde_json::Value| site.admin("POST /api/backend/item?table=t").json(row);
     post(json!({"id": 1, "p": 9})).refused(409, "conflict").await;
     post(json!({"id": 1, "w": 5})).expect(201).await;
@@ -115,20 +95,13 @@ async fn a_dropped_change_leaves_no_trace() {
         site.cms.items().create(&mut change, "settings", body.as_object().unwrap()).await.unwrap();
         drop(change);
         if n % 3 == 0 {
-            site.admin("POST /api/backend/item?table=settings")
-                .json(json!({"name": format!("kept{n}")}))
-                .expect(201)
-                .await;
+            site.insert("settings", json!({"name": format!("kept{n}")})).await;
         }
     }
-    assert_eq!(
-        site.database.count("select count(*) from cms_settings where name like 'dropped%'").await,
-        0
-    );
-    assert_eq!(
-        site.database.count("select count(*) from cms_settings where name like 'kept%'").await,
-        7
-    );
+    for (name, kept) in [("dropped", 0), ("kept", 7)] {
+        let rows = format!("cms_settings where name like '{name}%'");
+        assert_eq!(site.database.rows(&rows).await, kept, "{name}");
+    }
     assert_eq!(site.traces().await[0], before[0] + 7);
 }
 
@@ -153,7 +126,7 @@ async fn large_changes_stand_among_small_ones() {
     };
     futures_util::future::join_all((0..60).map(one)).await;
     for n in 0..60 {
-        let kept = format!("select count(*) from cms_settings where name like '{n} %'");
-        assert_eq!(site.database.count(&kept).await, if n % 2 == 0 { 3 } else { 0 }, "{n}");
+        let kept = format!("cms_settings where name like '{n} %'");
+        assert_eq!(site.database.rows(&kept).await, if n % 2 == 0 { 3 } else { 0 }, "{n}");
     }
 }

@@ -142,7 +142,7 @@ async fn a_change_that_stood_still_is_undone_and_says_so() {
     let change = |settings: &mut cms_core::settings::Settings| {
         settings.database.idle_in_transaction_s = 1;
     };
-    let site = Site::builder().await.settings(change).open().await;
+    let site = Site::with(change).await;
     if !site.database.is_postgres() {
         return;
     }

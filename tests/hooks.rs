@@ -1,6 +1,5 @@
 //! Hooks of plugins: each write of a table passes them, and all of it stands or falls together.
 
-/// A program with hooks, killed again and again.
 mod killed;
 
 use std::time::Duration;
@@ -15,6 +14,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::support::{
     Site, each,
+    mail::mail,
     plugins::{plugin, program},
 };
 
@@ -40,7 +40,7 @@ async fn total(mut write: Write<'_>) -> Result<()> {
     }
     let query = Query::parse([("filter[sku]", write.value("sku").as_str().unwrap_or_default())])?;
     let found = write.items.list_in(write.change, "stock", &query).await?;
-    let Ok(stock) = serde_json::from_str::<Json>(&found.records) else {
+    let Some(stock) = found.records()?.pop() else {
         return Err(write.refuse("sku", "is not sold"));
     };
     // In cents: 9.9 * 6 is no decimal number of two digits.
@@ -252,7 +252,7 @@ async fn a_bad_hook_refuses_its_write_and_nothing_else() {
         ),
         (|all| all.before("orders", "half", writes_and_refuses), "conflict: No."),
         (|all| all.before("orders", "slow", sleeps), "The hook shop.slow did not end within 3 s"),
-        (|all| all.before("orders", "spoils", writes_and_spoils), "Please correct: amount."),
+        (|all| all.before("orders", "spoils", writes_and_spoils), "correct: amount. (amount: "),
     ];
     if cfg!(debug_assertions) {
         let why = "is read through the pool while";
@@ -262,6 +262,25 @@ async fn a_bad_hook_refuses_its_write_and_nothing_else() {
         let told = failed(handlers).await;
         assert!(told.contains(why), "{why}: {told}");
     }
+}
+
+/// Thanks for a new order.
+async fn thanks(write: Write<'_>) -> Result<()> {
+    if write.kind() == WriteKind::Create {
+        write.cms()?.mail().queue(write.change, &mail("ada@example.org")).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_mail_of_a_hook_is_queued_with_its_record_or_not_at_all() {
+    let site =
+        shop(|all| all.before("orders", "thanks", thanks).before("orders", "take", take)).await;
+    let order = |amount| json!({"sku": "bell", "amount": amount, "total": 1});
+    site.admin(ORDER).json(order(11)).refused(409, "conflict").await;
+    assert_eq!(site.database.rows("cms_mails").await, 0);
+    site.insert("orders", order(2)).await;
+    assert_eq!((site.database.rows("cms_mails").await, left(&site).await), (1, 8));
 }
 
 /// Empties the stock, and takes the record away under its write.

@@ -1,6 +1,5 @@
 //! Indexes that are made while the site is in use: held up, refused, broken off, undeclared.
 
-/// Real processes, killed and stopped in the middle.
 mod processes;
 
 use std::time::Duration;
@@ -15,6 +14,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 
 use crate::support::{
     Site, TestDatabase,
+    database::lock_of_schema,
     plugins::{self, columns, table},
     site::NOW,
     until, with,
@@ -88,13 +88,11 @@ impl Held {
 
     /// Keeps indexes from being begun, as another process does that makes one.
     async fn turn(database: &TestDatabase) -> Self {
-        let own = "select pg_advisory_xact_lock(7165306191 \
-                   # (cast(hashtext(coalesce(current_schema(), '')) as bigint) << 32))";
-        Self::by(database, own).await
+        Self::by(database, &lock_of_schema(7_165_306_191)).await
     }
 
     /// SQLite's writer; what this statement locks on PostgreSQL.
-    pub async fn by(database: &TestDatabase, sql: &'static str) -> Self {
+    pub async fn by(database: &TestDatabase, sql: &str) -> Self {
         let mut held = match &database.url {
             Some(url) => Self::Postgres(PgConnection::connect(url).await.unwrap()),
             None => Self::Sqlite(database.sqlite_connection().await),

@@ -62,7 +62,7 @@ async fn the_document_names_the_path_that_a_proxy_removes() {
         move |settings: &mut cms_core::settings::Settings| settings.api_url = Some(url)
     };
     for (url, server) in [("https://a.org/cms", "/cms"), ("https://api.a.org", "/")] {
-        let site = Site::builder().await.settings(at(url)).open().await;
+        let site = Site::with(at(url)).await;
         let document = site.admin("GET /api/openapi.json").expect(200).await.json();
         assert_eq!(document["servers"], json!([{"url": server}]), "{url}");
     }
@@ -234,7 +234,7 @@ async fn requests_count_by_what_the_application_names() {
     let counted = |settings: &mut cms_core::settings::Settings| {
         settings.limiter.store = cms_core::settings::LimiterStore::Memory;
     };
-    let site = Site::builder().await.settings(counted).open().await;
+    let site = Site::with(counted).await;
     let peer = |last: u8| Peer(SocketAddr::from(([192, 0, 2, last], 50_000)));
     let left = async |last: u8, tenant: Option<&str>| {
         let mut ask = site.ask("GET /api/settings").peer(peer(last));

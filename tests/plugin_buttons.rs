@@ -53,7 +53,7 @@ pub(crate) fn blog() -> impl Plugin {
     program(manifest, |handlers| {
         handlers.content("Stats", |call| async move {
             let all = call.items().list("comments", &cms_core::items::Query::default()).await?;
-            Ok(json!({"row": call.row(), "comments": format!("[{}]", all.records)}))
+            Ok(json!({"row": call.row(), "comments": all.records()?}))
         })
     })
 }

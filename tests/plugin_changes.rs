@@ -184,9 +184,6 @@ async fn no_declaration_turns_a_password_into_text() {
         with(shop, json!({"pagebuilder_widgets": [widget]}))
     };
     database.write_plugin(&password("password"));
-    let icons = database.folder().join("plugins/shop/widgets/shopA");
-    std::fs::create_dir_all(&icons).unwrap();
-    std::fs::write(icons.join("a.svg"), "<svg/>").unwrap();
     let mut site = Site::on(database).open().await;
     assert_eq!(state(&site).problems, []);
     post(&site, json!({"code": "hunter2"}), 201).await;

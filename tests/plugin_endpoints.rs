@@ -1,10 +1,7 @@
 //! Endpoints of plugins: a table is read, a handler answers, and each caller's rights bind.
 
-/// Claims of requests that are repeated.
 mod claims;
-/// `Handlers::endpoint`.
 mod handlers;
-/// The whole request, and replies of every kind.
 mod requests;
 
 use serde_json::json;

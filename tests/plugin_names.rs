@@ -13,21 +13,10 @@ const PLUGINS: &str = "/api/backend/plugins";
 /// The kinds of name that two plugins can share, beside tables.
 const KINDS: [&str; 4] = ["event", "endpoint", "widget", "permission"];
 
-/// A plugin in the folder, with the icons of its widgets.
-fn write(database: &TestDatabase, manifest: &Json) {
-    let folder = database.folder().join("plugins").join(manifest["id"].as_str().unwrap());
-    for widget in manifest["pagebuilder_widgets"].as_array().into_iter().flatten() {
-        let own = folder.join("widgets").join(widget["widget_template"].as_str().unwrap());
-        fs::create_dir_all(&own).unwrap();
-        fs::write(own.join("w.svg"), "<svg/>").unwrap();
-    }
-    database.write_plugin(manifest);
-}
-
 /// A site with this plugin, and a record in the plugin's table.
 async fn site_with(manifest: &Json) -> Site {
     let database = TestDatabase::new().await;
-    write(&database, manifest);
+    database.write_plugin(manifest);
     let site = Site::on(database).open().await;
     post(&site, manifest["id"].as_str().unwrap()).await;
     site
@@ -133,7 +122,7 @@ async fn stays(kinds: &[&str], (owner, newcomer): (&str, &str), anew: bool) {
     let bob = site.person("bob", keys(&plugin(owner, kinds))).await;
     reaches(&site, &bob.token, owner, true).await;
 
-    write(&site.database, &plugin(newcomer, kinds));
+    site.database.write_plugin(&plugin(newcomer, kinds));
     let site = load(site, anew).await;
     assert!(site.state(owner).problems.is_empty(), "{case}: {:?}", site.state(owner));
     let refused = site.state(newcomer);
@@ -171,7 +160,7 @@ async fn a_key_that_two_newcomers_could_mean_is_refused_for_both() {
     // Given before anybody has a button of that name.
     let bob = site.person("bob", json!(["a_b_c_view", "a_b_c_edit"])).await;
     for id in ["a", "a_b"] {
-        write(&site.database, &plugin(id, &["permission"]));
+        site.database.write_plugin(&plugin(id, &["permission"]));
     }
     let site = site.reopen().await;
     for id in ["a", "a_b"] {
@@ -217,7 +206,7 @@ async fn names_of_what_is_installed_are_entered() {
     site.database.run("delete from cms_plugin_names").await;
     let before = r#"update cms_user_groups set rights = '["a_b_c_edit","a_b_c_view"]'"#;
     site.database.run(before).await;
-    write(&site.database, &plugin("a", &KINDS));
+    site.database.write_plugin(&plugin("a", &KINDS));
     let site = Site::on(site.database).open().await;
     assert!(site.state("a_b").problems.is_empty() && site.state("a").manifest.is_none());
     reaches(&site, &bob.token, "a_b", true).await;
@@ -229,9 +218,9 @@ async fn names_of_what_is_installed_are_entered() {
 async fn names_are_kept_and_given_up() {
     let site = site_with(&plugin("a_b", &KINDS)).await;
     let bob = site.person("bob", keys(&plugin("a_b", &KINDS))).await;
-    write(&site.database, &plugin("a_b", &[]));
+    site.database.write_plugin(&plugin("a_b", &[]));
     site.post(APPLY, json!({})).await;
-    write(&site.database, &plugin("a", &KINDS));
+    site.database.write_plugin(&plugin("a", &KINDS));
     assert_eq!(apply(&site, "a").await["state"], "refused");
     let free = release(&site, "a_b").await;
     let kinds = ["event", "endpoint", "endpoint", "widget", "permission", "permission"];
@@ -254,7 +243,7 @@ async fn names_of_a_compiled_plugin_are_given_up_too() {
     assert_eq!(count(&site).await, 0, "it declares them all");
     site.cms.close().await;
     let site = on(site.database, &[]).await;
-    write(&site.database, &plugin("a", &KINDS));
+    site.database.write_plugin(&plugin("a", &KINDS));
     assert_eq!(apply(&site, "a").await["state"], "refused");
     assert_eq!(count(&site).await, 6);
     assert_eq!(apply(&site, "a").await["state"], "applied");
@@ -303,7 +292,7 @@ async fn addresses_of_records_without_an_owner_take_nobody_out() {
         database.run(entered).await;
         let site = match in_folder {
             true => {
-                write(&database, &other);
+                database.write_plugin(&other);
                 Site::on(database).plugin(plugin("a", &[]))
             }
             false => Site::on(database).plugin(other.clone()).plugin(plugin("a", &[])),
@@ -321,7 +310,7 @@ async fn addresses_of_records_without_an_owner_take_nobody_out() {
 async fn of_two_newcomers_the_second_by_name_is_refused() {
     let site = Site::open().await;
     for id in ["a", "a_b"] {
-        write(&site.database, &plugin(id, &["event"]));
+        site.database.write_plugin(&plugin(id, &["event"]));
     }
     let diff = site.get(&format!("{PLUGINS}/diff")).await;
     assert_eq!(each(&diff, "state"), ["pending", "refused"], "{diff}");
@@ -336,8 +325,8 @@ async fn of_two_newcomers_who_names_a_table_of_the_other_is_refused() {
     let mut first = plugin("a", &["event"]);
     let columns = format!("salary integer, other integer references={}", table("a_b"));
     first["tables"][0]["columns"] = plugins::columns(&columns);
-    write(&site.database, &first);
-    write(&site.database, &plugin("a_b", &["event"]));
+    site.database.write_plugin(&first);
+    site.database.write_plugin(&plugin("a_b", &["event"]));
     let found = cms_core::plugins::load_folder(&site.database.folder().join("plugins"), &[]);
     let names = cms_core::plugins::Names::default();
     let told: Vec<_> = found.iter().map(|one| names.problems_of(one, &found).len()).collect();
@@ -348,7 +337,7 @@ async fn of_two_newcomers_who_names_a_table_of_the_other_is_refused() {
 
 /// Problems that `cms plugins apply` answers with.
 async fn refusals(site: &Site, manifest: &Json) -> Vec<String> {
-    write(&site.database, manifest);
+    site.database.write_plugin(manifest);
     let id = manifest["id"].as_str().unwrap();
     let difference = apply(site, id).await;
     let problems = difference["problems"].as_array().cloned().unwrap_or_default();
@@ -393,7 +382,7 @@ async fn a_table_that_vanishes_is_told() {
     let item = "GET /api/backend/item?table=payroll_of_a";
     let site = site_with(&plugin("a", &[])).await;
     let other = json!({"tables": [plugins::table("other", "salary integer")], "endpoints": []});
-    write(&site.database, &with(plugin("a", &[]), other));
+    site.database.write_plugin(&with(plugin("a", &[]), other));
     let diff = site.get(&format!("{PLUGINS}/diff")).await;
     let step = json!({"action": "leave_table", "table": "payroll_of_a", "columns": []});
     assert!(diff[0]["steps"].as_array().unwrap().contains(&step), "{diff}");
@@ -408,7 +397,7 @@ async fn a_table_that_vanishes_is_told() {
     let mut other = plugin("a_b", &[]);
     other["tables"][0]["name"] = json!("payroll_of_a");
     other["endpoints"] = json!([]);
-    write(&site.database, &other);
+    site.database.write_plugin(&other);
     let refused = apply(&site, "a_b").await;
     assert_eq!(refused["state"], "refused", "{refused}");
     let free = release(&site, "a").await;
@@ -426,7 +415,7 @@ async fn a_table_that_vanishes_is_told_by_a_new_process() {
     let kept = plugins::table(&table("a"), "salary integer");
     let tables = json!({"tables": [kept, plugins::table("other", "salary integer")]});
     let site = site_with(&with(plugin("a", &[]), tables)).await;
-    write(&site.database, &plugin("a", &[]));
+    site.database.write_plugin(&plugin("a", &[]));
     let mut settings = site.database.settings();
     settings.migrate = false;
     let fresh = cms_core::Cms::open(settings).await.unwrap();
@@ -450,10 +439,10 @@ async fn a_folder_that_comes_back_is_in_service_without_a_restart() {
     let told = site.state("a").problems[0].remedy.clone();
     assert!(told.contains("plugins/a is gone") && told.contains("plugins remove a"), "{told}");
     // Nobody else gets its names meanwhile.
-    write(&site.database, &plugin("a_b", &["event"]));
+    site.database.write_plugin(&plugin("a_b", &["event"]));
     let mut other = plugin("a_b", &[]);
     other["webhook_events"] = json!([{"name": "a.done"}]);
-    write(&site.database, &other);
+    site.database.write_plugin(&other);
     assert_eq!(apply(&site, "a_b").await["state"], "refused");
     fs::rename(&away, &folder).unwrap();
     until("it comes back", async || site.state("a").manifest.is_some()).await;
@@ -470,8 +459,8 @@ async fn a_table_that_the_engine_refuses_closes_no_site() {
     let index = format!("orders_a_{}", &cms_core::crypto::sha256_hex(index.as_bytes())[..8]);
     database.run(format!("create table x (a integer); create index {index} on x (a)")).await;
     let mut shop = plugins::plugin("shop", [("orders", "a text unique")]);
-    write(&database, &shop);
-    write(&database, &plugin("a", &[]));
+    database.write_plugin(&shop);
+    database.write_plugin(&plugin("a", &[]));
     let mut settings = database.settings();
     settings.migrate = false;
     let site = Site::on(database).open().await;
@@ -489,7 +478,7 @@ async fn a_table_that_the_engine_refuses_closes_no_site() {
     cms.close().await;
     // Other tables were not tried yet.
     shop["tables"][0]["columns"][0]["name"] = json!("b");
-    write(&site.database, &shop);
+    site.database.write_plugin(&shop);
     assert!(cms_core::Cms::open(settings).await.err().unwrap().is_outdated());
 }
 

@@ -170,6 +170,28 @@ async fn proxy(server: String) -> (u16, watch::Sender<bool>) {
     (port, away)
 }
 
+/// Three checks name the remedy; the others that need the database are skipped.
+async fn skips_checks(site: &Site, place: &str) {
+    // The findings before are kept for a second.
+    site.clock.advance(1_000);
+    let (mut named, mut skipped) = (Vec::new(), Vec::new());
+    for one in site.cms.status().await {
+        if ["database", "database_writable", "database_server"].contains(&&*one.check) {
+            assert!(one.level.as_str() == "error" && one.remedy.contains(place), "{one:?}");
+            named.push(one.check);
+        } else if one.found == "skipped: no connection to the database" {
+            assert_eq!(one.remedy, "see database_server; if that is ok, ask again");
+            skipped.push(one.check);
+        } else {
+            assert!(!one.found.contains("cannot be reached"), "{one:?}");
+        }
+    }
+    assert_eq!(named.len(), 3, "{named:?}");
+    for check in ["backup", "database_clock", "plugin_folders"] {
+        assert!(skipped.iter().any(|one| one == check), "{check}: {skipped:?}");
+    }
+}
+
 #[tokio::test]
 async fn a_proxy_without_a_server_is_unavailable_and_no_fault() {
     let Some(url) = database::server() else { return };
@@ -181,7 +203,10 @@ async fn a_proxy_without_a_server_is_unavailable_and_no_fault() {
     }
     let site = Site::on(database).open().await;
     site.ask("GET /readyz").expect(200).await;
+    // Waits for the checks that this began.
+    site.cms.status().await;
     away.send_replace(true);
+    skips_checks(&site, &format!("127.0.0.1:{port}")).await;
     for _ in 0..3 {
         refused(&site).await;
         let list = "GET /api/backend/item?table=settings";

@@ -2,11 +2,11 @@
 
 use cms_core::{
     Actor, Code,
-    items::{Query, asc, contains, desc, gte, lt, none_of, null, one_of},
+    items::{IfMatch, Query, asc, contains, desc, gte, lt, none_of, null, one_of},
 };
 use futures_util::TryStreamExt as _;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::support::{Site, SiteBuilder, each, plugins::plugin};
 
@@ -40,6 +40,17 @@ cms_core::content! {
 cms_core::content! {
     #[derive(Debug, Serialize, Deserialize)]
     struct Nowhere in "pots" { id: i64 }
+}
+
+cms_core::content! {
+    /// A text with a version for each language.
+    #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+    struct Text in "texts" {
+        id: i64,
+        title: String,
+        base_id: Option<i64>,
+        language_short: Option<String>,
+    }
 }
 
 async fn builder() -> SiteBuilder {
@@ -224,5 +235,70 @@ async fn a_record_that_a_type_cannot_hold_is_an_error_with_its_table() {
     let error = site.cms.items().of::<Wrong>().list(&Query::new()).await.unwrap_err();
     assert_eq!(error.code(), Code::BadQuery, "columns that are not there are not asked for");
     let first = site.cms.items().first("posts", &Query::new()).await.unwrap().unwrap();
-    assert_eq!(serde_json::from_str::<Json>(&first).unwrap()["title"], "Hello");
+    assert_eq!(first["title"], "Hello");
+}
+
+#[tokio::test]
+async fn a_record_without_a_type_is_a_value_too() {
+    let site = builder().await.open().await;
+    add(&site, [post("Hello, \"you\"", 1), post("},{", 2)]).await;
+    let items = site.cms.items();
+    let list = items.list("posts", &Query::new().sort(desc("stars"))).await.unwrap();
+    let records = list.records().unwrap();
+    let titles: Vec<_> = records.iter().map(|record| record["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["},{", "Hello, \"you\""]);
+    assert_eq!(json!(records)[1]["tags"], json!(["a", "ü"]));
+    let hello = items.get("posts", "1", &Query::new()).await.unwrap();
+    assert_eq!((&hello, hello.value("titel")), (&records[1], &json!(null)));
+    let typed = Post { id: 1, ..post("Hello, \"you\"", 1) };
+    assert_eq!(hello.values_as::<Post>().unwrap(), typed);
+    assert_eq!(hello.values_as::<Wrong>().unwrap_err().code(), Code::Internal);
+
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    let patch = json!({"stars": 5});
+    let patch = patch.as_object().unwrap();
+    let any = IfMatch::Any;
+    let written = items.update(&mut change, "posts", "1", None, &any, patch).await.unwrap();
+    assert_eq!((&written.record["stars"], written.before), (&json!(5), Some(hello)));
+    let same = items.update(&mut change, "posts", "1", None, &any, patch).await.unwrap();
+    assert_eq!(same.before.as_ref(), Some(&same.record));
+    let none = Query::new().filter("stars", gte(6));
+    assert!(
+        items.list_in(&mut change, "posts", &none).await.unwrap().records().unwrap().is_empty()
+    );
+}
+
+#[tokio::test]
+async fn a_language_chooses_the_version() {
+    let mut declared = plugin("blog", [("texts", "title text required")]);
+    declared["tables"][0]["multilanguage"] = json!(true);
+    let builder = Site::builder().await.plugin(declared);
+    let site = builder.with(|site| site.content::<Text>()).open().await;
+    let texts = site.cms.items().of::<Text>();
+    let german = texts.clone().language("de");
+    let text = |title: &str, base_id| {
+        let title = title.to_owned();
+        Text { id: 0, title, base_id, language_short: None }
+    };
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    let bell = texts.create(&mut change, &text("Bell", None)).await.unwrap();
+    let version = german.create(&mut change, &text("Glocke", Some(bell.id))).await.unwrap();
+    assert_eq!(version.language_short.as_deref(), Some("de"));
+    assert_eq!(german.get_in(&mut change, bell.id).await.unwrap(), version);
+    let edit = |text: &mut Text| text.title = "Klingel".to_owned();
+    let edited = german.update(&mut change, bell.id, edit).await.unwrap();
+    assert_eq!(edited, Text { title: "Klingel".to_owned(), ..version });
+    change.commit().await.unwrap();
+
+    assert_eq!(texts.get(bell.id).await.unwrap(), bell);
+    assert_eq!(german.get(bell.id).await.unwrap(), edited);
+    assert_eq!(german.list(&Query::new()).await.unwrap().records, std::slice::from_ref(&edited));
+    let english = german.list(&Query::new().language("en")).await.unwrap();
+    assert_eq!(english.records, std::slice::from_ref(&bell), "the query decides");
+
+    let mut change = site.cms.change(Actor::Operator).await.unwrap();
+    german.delete(&mut change, bell.id).await.unwrap();
+    change.commit().await.unwrap();
+    assert_eq!(german.get(bell.id).await.unwrap_err().code(), Code::NotFound);
+    assert_eq!(texts.get(bell.id).await.unwrap(), bell);
 }

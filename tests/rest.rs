@@ -17,7 +17,7 @@ use crate::support::{
 const ONE: &str = "GET /api/backend/item?table=settings&id=n0";
 
 async fn site() -> Site {
-    Site::builder().await.settings(|settings| settings.cache.enabled = true).open().await
+    Site::with(|settings| settings.cache.enabled = true).await
 }
 
 async fn create(site: &Site, id: &str) {

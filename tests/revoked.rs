@@ -1,9 +1,7 @@
 //! Every call that changes something × every way in which its caller is revoked while it is under
 //! way: refused, and nothing is written. The calls are those that the API declares.
 
-/// The same calls by who may only write: what the replies show.
 mod blind;
-/// A valid request for each call.
 pub mod requests;
 
 use std::{convert::Infallible, sync::atomic::Ordering::SeqCst};

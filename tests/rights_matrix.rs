@@ -72,19 +72,10 @@ const READING: &[(&str, Option<&str>, &str)] = &[
 ];
 
 /// Of the actions for funnels, those that are about what visitors sent.
+#[rustfmt::skip]
 const INBOX: [&str; 12] = [
-    "submissions",
-    "submission_get",
-    "submission_update",
-    "submission_delete",
-    "submissions_bulk",
-    "undo",
-    "erase",
-    "views",
-    "assignable_users",
-    "file",
-    "export",
-    "analytics",
+    "submissions", "submission_get", "submission_update", "submission_delete", "submissions_bulk",
+    "undo", "erase", "views", "assignable_users", "file", "export", "analytics",
 ];
 
 struct Row {
@@ -182,14 +173,8 @@ async fn every_backend_endpoint_answers_each_caller_as_documented() {
     let root = site.person("root", json!("0")).await;
     let mut people = std::collections::BTreeMap::new();
     let areas = [
-        "pages_pages",
-        "settings_settings",
-        "keys_keys",
-        "webhooks_subscriptions",
-        "forms_forms",
-        "media_media",
-        "formfunnel_funnels",
-        "formfunnel_inbox",
+        "pages_pages", "settings_settings", "keys_keys", "webhooks_subscriptions", "forms_forms",
+        "media_media", "formfunnel_funnels", "formfunnel_inbox",
     ];
     for area in areas {
         for right in ["view", "edit"] {

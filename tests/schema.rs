@@ -114,17 +114,46 @@ async fn the_pool_has_as_many_connections_as_it_may() {
     assert!(site.database.rows(sessions).await <= 3);
 }
 
-/// A site behind the own schema in `search_path` is another one: none of its tables is used.
-#[tokio::test]
-async fn a_site_of_another_schema_is_refused() {
-    let (site, own) = (Site::open().await, TestDatabase::new().await);
-    let (Some(theirs), Some(url)) = (&site.database.url, &own.url) else { return };
+/// Settings whose `search_path` has the schema of `own`, then that of `other`, which comes second.
+/// None: there are no schemas.
+fn behind(own: &TestDatabase, other: &TestDatabase) -> Option<(Settings, String)> {
+    let (url, theirs) = (own.url.as_ref()?, other.url.as_ref()?);
     let schema = |url: &str| url.rsplit('=').next().unwrap().to_owned();
     let (here, there) = (schema(url), schema(theirs));
     let path = |names: &str| format!("[search_path]={names}");
     let both = url.replace(&path(&here), &path(&format!("{here},{there}")));
     let mut settings = own.settings();
     settings.database_url = Some(Secret::new(both));
+    Some((settings, there))
+}
+
+/// Of a schema that follows in `search_path`, a plugin gets only tables that it adopts.
+#[tokio::test]
+async fn a_table_of_another_schema_is_not_one_of_the_site() {
+    let (own, elsewhere) = (TestDatabase::new().await, TestDatabase::new().await);
+    let Some((settings, _)) = behind(&own, &elsewhere) else { return };
+    for table in ["orders", "legacy"] {
+        elsewhere.run(format!("create table {table} (id integer primary key, a text)")).await;
+    }
+    let mut shop = plugin("shop", [("orders", "a text")]);
+    shop["tables"].as_array_mut().unwrap().push(json!({"name": "legacy", "adopt": true}));
+    own.write_plugin(&shop);
+    let cms = Cms::open(settings).await.unwrap();
+    let states = cms.plugins().states();
+    assert!(states[0].problems.is_empty(), "{states:?}");
+    let names = cms.db().table_names().await.unwrap();
+    assert!(names.contains(&"orders".to_owned()), "{names:?}");
+    assert!(cms.tables().find("legacy").is_some());
+    cms.close().await;
+    own.run("insert into orders (a) values ('x')").await;
+    assert_eq!(elsewhere.rows("orders").await, 0);
+}
+
+/// A site behind the own schema in `search_path` is another one: none of its tables is used.
+#[tokio::test]
+async fn a_site_of_another_schema_is_refused() {
+    let (site, own) = (Site::open().await, TestDatabase::new().await);
+    let Some((settings, there)) = behind(&own, &site.database) else { return };
     let refused = Cms::open(settings.clone()).await.err().unwrap();
     assert_eq!(refused.code(), Code::Unavailable);
     assert!(refused.detail().contains(&format!("The schema {there} holds a site")), "{refused}");

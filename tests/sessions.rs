@@ -142,7 +142,7 @@ async fn a_dead_session_reads_what_everybody_may_read() {
 #[tokio::test]
 async fn each_user_has_his_own_bucket() {
     let memory = |settings: &mut Settings| settings.limiter.store = LimiterStore::Memory;
-    let site = Site::builder().await.settings(memory).open().await;
+    let site = Site::with(memory).await;
     let ana = site.person("ana", json!([])).await;
     let mine = site.ask("GET /api/backend/auth/me").bearer(&ana.token).expect(200).await;
     let bucket = ["x-ratelimit-limit", "x-ratelimit-remaining"].map(|name| mine.header(name));

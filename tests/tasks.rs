@@ -1,8 +1,6 @@
 //! Tasks of plugins: each once in its interval, whatever happens to the processes.
 
-/// Runs that last: their leases and their limit.
 mod leases;
-/// Real processes.
 mod processes;
 
 use std::{

@@ -7,6 +7,7 @@ use futures_util::FutureExt as _;
 
 use crate::support::{
     Site, TestDatabase,
+    log::Log,
     process::{self, Served},
     webhooks::site,
 };
@@ -46,6 +47,24 @@ async fn a_server_removes_old_rows_unless_others_do() {
         stop.now();
         served.await.unwrap();
     }
+}
+
+/// As a fault of any work that is tried again and again.
+#[tokio::test]
+async fn a_fault_that_lasts_is_logged_once_and_so_is_its_end() {
+    let site = Site::open().await;
+    site.database.run("alter table cms_idempotency rename to away").await;
+    let log = Log::begin();
+    for _ in 0..3 {
+        site.cms.expire().await.unwrap_err();
+    }
+    site.database.run("alter table away rename to cms_idempotency").await;
+    for _ in 0..3 {
+        site.cms.expire().await.unwrap();
+    }
+    let lines = log.end();
+    assert_eq!(lines.matches("old rows were not removed").count(), 1, "{lines}");
+    assert_eq!(lines.matches("works again").count(), 1, "{lines}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

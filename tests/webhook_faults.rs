@@ -164,17 +164,13 @@ async fn a_clock_that_jumps_neither_strands_nor_hastens_a_job() {
 #[tokio::test]
 async fn one_event_for_ten_thousand_subscriptions() {
     let site = site().await;
-    site.database
-        .run(
-            "with recursive n(i) as (select 1 union all select i + 1 from n where i < 10000) \
-             insert into cms_webhook_subscriptions (name, url, events, secret, custom_headers, \
-             max_retries, active, created_at) \
-             select 'n', 'https://hooks.example.org/', '[\"order.created\"]', '', '{}', 5, true, \
-             0 from n; \
-             insert into cms_webhook_interests (subscription_id, event) \
-             select id, 'order.created' from cms_webhook_subscriptions",
-        )
-        .await;
+    let webhooks = "insert into cms_webhook_subscriptions (name, url, events, secret, \
+                    custom_headers, max_retries, active, created_at) select 'n', \
+                    'https://hooks.example.org/', '[\"order.created\"]', '', '{}', 5, true, 0";
+    site.database.fill(webhooks, 10_000).await;
+    let interests = "insert into cms_webhook_interests (subscription_id, event) \
+                     select id, 'order.created' from cms_webhook_subscriptions";
+    site.database.run(interests).await;
     let mut change = site.cms.change(cms_core::Actor::System).await.unwrap();
     change.emit("order.created", json!({"order": {"id": 7}})).await.unwrap();
     drop(change);

@@ -1,7 +1,6 @@
 //! Webhooks from event to receiver: what is queued, what arrives, what stays in the log.
 
 mod attempts;
-/// Events for code of the process.
 mod consumers;
 mod payloads;
 mod valid;
@@ -209,18 +208,17 @@ async fn large_bodies_wait_in_the_queue_for_room() {
         true => "repeat('x', 2097152)",
         false => "hex(zeroblob(1048576))",
     };
-    let numbers = "with recursive n(i) as (select 1 union all select i + 1 from n where i < 48)";
     for insert in [
         format!(
             "insert into cms_events (id, name, body, created_at) \
-             select 'e' || n.i, 'large', {body}, 0 from n"
+             select 'e' || i, 'large', {body}, 0"
         ),
         format!(
             "insert into cms_webhook_queue (event_id, subscription_id, status, next_retry_at, \
-             created_at) select 'e' || n.i, 1 + (n.i % {LANES}), 'pending', 0, 0 from n"
+             created_at) select 'e' || i, 1 + (i % {LANES}), 'pending', 0, 0"
         ),
     ] {
-        site.database.run(format!("{numbers} {insert}")).await;
+        site.database.fill(&insert, 48).await;
     }
     let mut worker = site.worker();
     assert_eq!(worker.claim().await.unwrap(), 32);

@@ -142,12 +142,12 @@ struct Store(PathBuf);
 impl Store {
     /// The folder, if there is one.
     fn find() -> Done<Option<Self>> {
-        Ok(folder().filter(|folder| folder.is_dir()).map(Self))
+        Ok(config_folder().filter(|folder| folder.is_dir()).map(Self))
     }
 
     /// The folder, created when it is missing.
     fn make() -> Done<Self> {
-        let folder = folder().ok_or_else(|| {
+        let folder = config_folder().ok_or_else(|| {
             Failure::new(Exit::Failed, "there is no folder for contexts and sessions")
                 .hint("set HOME, or XDG_CONFIG_HOME")
         })?;
@@ -217,10 +217,15 @@ impl Store {
     }
 }
 
-/// The XDG Base Directory Specification ignores relative paths.
-fn folder() -> Option<PathBuf> {
+/// An absolute folder from the environment, else one below HOME (XDG Base Directory
+/// Specification).
+pub(crate) fn folder(variable: &str, below_home: &str) -> Option<PathBuf> {
     let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    absolute("XDG_CONFIG_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".config")))
-        .map(|base| base.join("cms"))
+    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)));
+    base.map(|base| base.join("cms"))
+}
+
+/// The folder of names, sessions and `keys.toml`.
+pub(crate) fn config_folder() -> Option<PathBuf> {
+    folder("XDG_CONFIG_HOME", ".config")
 }

@@ -161,13 +161,8 @@ fn starter(languages: &[&str]) -> String {
     }
     let wanted = format!("languages = {languages:?}");
     text.lines()
-        .map(|line| {
-            if line.starts_with("#languages = ") {
-                format!("{wanted}\n")
-            } else {
-                format!("{line}\n")
-            }
-        })
+        .map(|line| if line.starts_with("#languages = ") { wanted.as_str() } else { line })
+        .map(|line| format!("{line}\n"))
         .collect()
 }
 
@@ -182,13 +177,9 @@ pub(crate) struct Report {
 /// was used: everything hashed or encrypted with it would be lost.
 async fn complete_secrets(local: &Path, loaded: &Loaded, report: &mut Report) -> Done {
     let random = Random::system();
-    let salt =
-        if loaded.settings.password_salt.is_none() { Some(new_salt(&random)?) } else { None };
-    let key = if loaded.settings.encryption_key.is_none() {
-        Some(Vault::new_key(&random)?)
-    } else {
-        None
-    };
+    let settings = &loaded.settings;
+    let salt = settings.password_salt.is_none().then(|| new_salt(&random)).transpose()?;
+    let key = settings.encryption_key.is_none().then(|| Vault::new_key(&random)).transpose()?;
     let made: Vec<&str> =
         [salt.as_ref().map(|_| "password_salt"), key.as_ref().map(|_| "encryption_key")]
             .into_iter()

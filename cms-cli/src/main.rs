@@ -52,8 +52,10 @@ use crate::{
         migrate, origins, pages, plugins, process_webhooks, queue, serve, start, status, tables,
         tasks, theme, types, update, users, version, webhooks, whoami, widgets,
     },
+    flags::Flags,
     log::LogFormat,
     output::{Done, Exit, Failure, Output, PrintFlags},
+    site::Site,
 };
 
 /// Returns memory after a burst, while the C library would keep it in the arenas of its threads.
@@ -137,6 +139,16 @@ fn threads(cli: &Cli) -> tokio::runtime::Builder {
     builder
 }
 
+/// Runs a noun at the site that the flags name.
+async fn at_site<C>(
+    flags: &Flags,
+    out: &Output,
+    command: C,
+    run: impl AsyncFnOnce(&Flags, &Output, &Site, C) -> Done,
+) -> Done {
+    site::with(flags, out, async |site| run(flags, out, site, command).await).await
+}
+
 /// Runs what was typed.
 async fn run(cli: Cli, out: &Output) -> Done {
     let Cli { flags, command } = cli;
@@ -169,39 +181,39 @@ async fn run(cli: Cli, out: &Output) -> Done {
             }
             serve::run(flags, out, &args).await
         }
-        Command::Items(command) => items::run(flags, out, command).await,
-        Command::Resource(command) => items::resources::run(flags, out, command).await,
-        Command::Keys(command) => keys::run(flags, out, command).await,
+        Command::Items(command) => at_site(flags, out, command, items::run).await,
+        Command::Resource(command) => at_site(flags, out, command, items::resources::run).await,
+        Command::Keys(command) => at_site(flags, out, command, keys::run).await,
         Command::Webhooks(command) => webhooks::run(flags, out, command).await,
-        Command::Events(command) => events::run(flags, out, command).await,
-        Command::Queue(command) => queue::run(flags, out, command).await,
+        Command::Events(command) => at_site(flags, out, command, events::run).await,
+        Command::Queue(command) => at_site(flags, out, command, queue::run).await,
         Command::Mail(command) => mail::run(flags, out, command).await,
-        Command::Tasks(command) => tasks::run(flags, out, command).await,
+        Command::Tasks(command) => at_site(flags, out, command, tasks::run).await,
         Command::ProcessWebhooks(args) => process_webhooks::run(flags, out, &args).await,
         Command::Plugins(command) => plugins::run(flags, out, command).await,
-        Command::Forms(command) => forms::run(flags, out, command).await,
-        Command::Pages(command) => pages::run(flags, out, command).await,
-        Command::Widgets(command) => widgets::run(flags, out, command).await,
-        Command::Media(command) => media::run(flags, out, command).await,
-        Command::Funnels(command) => funnels::run(flags, out, command).await,
+        Command::Forms(command) => at_site(flags, out, command, forms::run).await,
+        Command::Pages(command) => at_site(flags, out, command, pages::run).await,
+        Command::Widgets(command) => at_site(flags, out, command, widgets::run).await,
+        Command::Media(command) => at_site(flags, out, command, media::run).await,
+        Command::Funnels(command) => at_site(flags, out, command, funnels::run).await,
         #[cfg(feature = "tui")]
         Command::Inbox(args) if args.is_interface() => tui::inbox(flags, out).await,
         Command::Inbox(args) => inbox::run(flags, out, args).await,
-        Command::Origins(command) => origins::run(flags, out, command).await,
+        Command::Origins(command) => at_site(flags, out, command, origins::run).await,
         Command::Users(command) => users::run(flags, out, command).await,
-        Command::Groups(command) => groups::run(flags, out, command).await,
+        Command::Groups(command) => at_site(flags, out, command, groups::run).await,
         Command::Auth(command) => auth::run(flags, out, command).await,
         Command::Login(args) => login::run(flags, out, args).await,
         Command::Logout => logout::run(flags, out).await,
         Command::Whoami => whoami::run(flags, out).await,
         Command::Api(args) => api::run(flags, out, args).await,
         Command::Context(command) => context::run(flags, out, command),
-        Command::Audit(command) => audit::run(flags, out, command).await,
-        Command::Cache(command) => cache::run(flags, out, command).await,
-        Command::Tables(command) => tables::run(flags, out, command).await,
+        Command::Audit(command) => at_site(flags, out, command, audit::run).await,
+        Command::Cache(command) => at_site(flags, out, command, cache::run).await,
+        Command::Tables(command) => at_site(flags, out, command, tables::run).await,
         Command::Theme(command) => theme::run(flags, out, command).await,
-        Command::Types(command) => types::run(flags, out, command).await,
-        Command::Limits(command) => limits::run(flags, out, command).await,
+        Command::Types(command) => at_site(flags, out, command, types::run).await,
+        Command::Limits(command) => at_site(flags, out, command, limits::run).await,
         Command::Config(command) => config::run(flags, out, &command),
         Command::Update(command) => update::run(flags, out, command).await,
         Command::Migrate(command) => migrate::run(flags, out, &command).await,

@@ -99,8 +99,7 @@ impl WidgetContent for NewestPosts {
                 .fields(fields)
                 .limit(widget.amount("amount", 3, 20));
             match widget.records().list("blog", &wanted).await {
-                Ok(posts) => serde_json::from_str(&format!("{{\"posts\":[{}]}}", posts.records))
-                    .map_err(Error::internal),
+                Ok(posts) => Ok(json!({"posts": posts.records()?})),
                 Err(error) if error.code() == Code::UnknownTable => Ok(Json::Null),
                 Err(error) => Err(error),
             }
@@ -148,7 +147,7 @@ async fn purchase(call: EndpointCall) -> Result<Json> {
     let members = members.into_iter().filter(|(name, _)| sent.contains(&name.as_str())).collect();
     let mut change = call.change().await?;
     let made = call.items().create(&mut change, "purchases", &members).await?;
-    let made: Purchase = serde_json::from_str(&made.json).map_err(Error::internal)?;
+    let made: Purchase = made.record.values_as()?;
     let product = call.items().of::<Product>().get_in(&mut change, made.product_id).await?.name;
     change.emit("bikeshop.purchased", json!({"purchase": made.id, "product": product})).await?;
     change.commit().await?;

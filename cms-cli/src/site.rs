@@ -149,7 +149,7 @@ fn credential(flags: &Flags, target: &Target, url: &str) -> Done<Credential> {
         let what = format!("you are not logged in at {url}, and no API key is given");
         Failure::new(Exit::NoRight, what).hint(format!(
             "cms login {}, or --key-file FILE, or CMS_API_KEY in the environment",
-            target.option()
+            target.words().join(" ")
         ))
     })
 }

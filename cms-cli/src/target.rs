@@ -105,9 +105,9 @@ impl Target {
     }
 
     /// The address for a command that works on addresses only.
-    pub(crate) fn address_only(flags: &Flags, what: &str) -> Done<(String, Option<String>)> {
+    pub(crate) fn address_only(flags: &Flags, what: &str) -> Done<String> {
         match Self::of(flags)? {
-            Self::Address { url, context } => Ok((url, context)),
+            Self::Address { url, .. } => Ok(url),
             Self::Folder(dir) => Err(Failure::usage(format!(
                 "{what} is for a running site; the folder {} needs no login",
                 dir.display()
@@ -117,7 +117,6 @@ impl Target {
     }
 
     /// The option that names this site, as words of a command line.
-    #[cfg(feature = "tui")]
     pub(crate) fn words(&self) -> [String; 2] {
         match self {
             Self::Folder(dir) => ["--dir".to_owned(), dir.display().to_string()],
@@ -133,15 +132,6 @@ impl Target {
             Self::Folder(dir) => std::fs::canonicalize(dir)
                 .map_or_else(|_| dir.display().to_string(), |whole| whole.display().to_string()),
             Self::Address { .. } => self.to_string(),
-        }
-    }
-
-    /// The option that names this site.
-    pub(crate) fn option(&self) -> String {
-        match self {
-            Self::Folder(dir) => format!("--dir {}", dir.display()),
-            Self::Address { context: Some(name), .. } => format!("--context {name}"),
-            Self::Address { url, .. } => format!("--url {url}"),
         }
     }
 }

@@ -80,7 +80,6 @@ pub use ground::{
     Address, Clock, Code, DEFAULT_LIMIT, Descriptors, Direction, Error, FieldError, MAX_LIMIT,
     Millis, Page, Paging, Random, Result, Secret, Vault, crypto, parse_rfc3339, plain, rfc3339,
 };
-#[doc(hidden)]
 pub use jobs::{Outcomes, Until};
 pub use media::reach_bucket;
 pub use site::{

@@ -1,4 +1,5 @@
-//! A budget of bytes that clients share. One network gets at most a quarter of it.
+//! A budget of bytes that clients share. One network gets at most a quarter of it. The places for
+//! connections are counted by it too, within limits of their own.
 
 use std::{
     collections::HashMap,
@@ -49,9 +50,14 @@ impl Budget {
         Share { budget: self.clone(), network, bytes: 0 }
     }
 
+    /// What a network has taken.
+    pub(crate) fn taken_by(&self, network: u128) -> u64 {
+        self.held().of.get(&network).copied().unwrap_or_default()
+    }
+
     /// Whether a network has taken more than half of its quarter.
     pub(crate) fn is_half_taken(&self, network: u128) -> bool {
-        self.held().of.get(&network).is_some_and(|bytes| *bytes > self.most / SHARES / 2)
+        self.taken_by(network) > self.most / SHARES / 2
     }
 
     #[cfg(test)]

@@ -337,33 +337,29 @@ impl<'a> Call<'a> {
         Ok(Success::json(only.to_string()))
     }
 
-    /// Keeps a reply for a repetition.
+    /// Keeps a reply for a repetition. `secret`: keeps only that there was one.
     pub(crate) async fn keep<T: Serialize>(
         &self,
         change: &mut cms_core::Change,
         success: impl Into<Success<T>>,
-    ) -> Result<()> {
-        let Some(ticket) = &self.repetition else { return Ok(()) };
-        let reply = success.into().reply(self.answers)?;
-        let kept = ticket.remember(&reply, self.caller().digest(self.cms), false);
-        self.cms.idempotency().remember(change, kept).await
+        secret: bool,
+    ) -> Result<Success<T>> {
+        let success = success.into();
+        let Some(ticket) = &self.repetition else { return Ok(success) };
+        let reply = success.reply(self.answers)?;
+        let kept = ticket.remember(&reply, self.caller().digest(self.cms), secret);
+        self.cms.idempotency().remember(change, kept).await?;
+        Ok(Success::written(reply))
     }
 
-    /// Commits a change and keeps the reply for a repetition. `secret`: keep only that
-    /// there was one.
+    /// Commits a change and keeps the reply for a repetition, as [`Call::keep`].
     pub(crate) async fn commit<T: Serialize>(
         &self,
         mut change: cms_core::Change,
         success: impl Into<Success<T>>,
         secret: bool,
     ) -> Result<Success<T>> {
-        let mut success = success.into();
-        if let Some(ticket) = &self.repetition {
-            let reply = success.reply(self.answers)?;
-            let kept = ticket.remember(&reply, self.caller().digest(self.cms), secret);
-            self.cms.idempotency().remember(&mut change, kept).await?;
-            success = Success::written(reply);
-        }
+        let success = self.keep(&mut change, success, secret).await?;
         change.commit().await?;
         Ok(success)
     }

@@ -1,7 +1,6 @@
 //! Limits the number of connections, in all and for each network.
 
 use std::{
-    collections::HashMap,
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -9,27 +8,22 @@ use std::{
 use cms_core::settings::{Cidr, Http};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::budget::{self, Network};
+use crate::budget::{self, Budget, Network, Share};
 
 /// The places for connections of one server.
 pub(crate) struct ConnectionLimits {
     all: usize,
-    of_one: usize,
+    of_one: u64,
     free: Arc<Semaphore>,
     proxies: Vec<Cidr>,
-    taken: Arc<Mutex<HashMap<u128, usize>>>,
+    /// Counts the places of each network.
+    taken: Arc<Budget>,
 }
 
 /// The place of one connection, until it is given back or dropped.
 pub(crate) struct ConnectionPermit {
     network: Network,
-    held: Mutex<Option<Place>>,
-}
-
-struct Place {
-    network: Network,
-    taken: Arc<Mutex<HashMap<u128, usize>>>,
-    _permit: OwnedSemaphorePermit,
+    held: Mutex<Option<(Share, OwnedSemaphorePermit)>>,
 }
 
 impl ConnectionLimits {
@@ -38,10 +32,10 @@ impl ConnectionLimits {
         let all = settings.max_connections.min(bound).max(1);
         Self {
             all,
-            of_one: settings.max_connections_per_network.min(all / 2).max(1),
+            of_one: settings.max_connections_per_network.min(all / 2).max(1) as u64,
             free: Arc::new(Semaphore::new(all)),
             proxies: proxies.to_vec(),
-            taken: Arc::default(),
+            taken: Budget::new(u64::MAX),
         }
     }
 
@@ -51,8 +45,7 @@ impl ConnectionLimits {
 
     /// Whether the network has as many places as one network may have.
     pub(crate) fn is_full_for(&self, network: Network) -> bool {
-        let taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        network.and_then(|network| taken.get(&network)).is_some_and(|taken| *taken >= self.of_one)
+        network.is_some_and(|network| self.taken.taken_by(network) >= self.of_one)
     }
 
     /// A place, if one is free.
@@ -68,12 +61,9 @@ impl ConnectionLimits {
     }
 
     fn slot(&self, network: Network, permit: OwnedSemaphorePermit) -> ConnectionPermit {
-        if let Some(network) = network {
-            let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-            *taken.entry(network).or_default() += 1;
-        }
-        let held = Place { network, taken: self.taken.clone(), _permit: permit };
-        ConnectionPermit { network, held: Mutex::new(Some(held)) }
+        let mut place = self.taken.share(network);
+        place.force(1);
+        ConnectionPermit { network, held: Mutex::new(Some((place, permit))) }
     }
 
     /// Waits until every place is free.
@@ -95,19 +85,6 @@ impl ConnectionPermit {
 
     pub(crate) fn is_given_back(&self) -> bool {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).is_none()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let Some(network) = self.network else { return };
-        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = taken.get_mut(&network) {
-            *count -= 1;
-            if *count == 0 {
-                taken.remove(&network);
-            }
-        }
     }
 }
 
@@ -134,6 +111,6 @@ mod tests {
         held[0].give_back();
         assert!(!limits.is_full_for(one) && limits.try_take(proxy).is_some());
         drop(held);
-        assert!(limits.taken.lock().expect("not poisoned").is_empty());
+        assert!(limits.taken.is_unused());
     }
 }

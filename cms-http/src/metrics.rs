@@ -4,12 +4,12 @@
 //! and no look-up.
 
 use std::{
-    fmt::Write as _,
+    fmt::{Display, Write as _},
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
-use cms_core::{Cms, webhooks::Backlog};
+use cms_core::{Cms, Outcomes, webhooks::Backlog};
 use http::StatusCode;
 
 /// Upper bounds of the histogram in seconds.
@@ -58,68 +58,26 @@ impl Metrics {
                 let _ = writeln!(text, "{name}{labels} {value}");
             }
         };
-        let label = |name: &str, value: &str| format!("{{{name}=\"{value}\"}}");
-        series(
-            "cms_build_info",
-            "gauge",
-            "Version of the service.",
-            &[(label("version", cms_core::VERSION), "1".to_owned())],
-        );
-        let classes: Vec<_> = self
-            .by_class
-            .iter()
-            .enumerate()
-            .map(|(i, count)| (label("status", &format!("{}xx", i + 1)), get(count).to_string()))
-            .collect();
+        let version = labelled("version", [(cms_core::VERSION, 1)]);
+        series("cms_build_info", "gauge", "Version of the service.", &version);
+        let classes = ["1xx", "2xx", "3xx", "4xx", "5xx"].into_iter().zip(&self.by_class);
+        let classes = labelled("status", classes.map(|(class, count)| (class, get(count))));
         series("cms_requests_total", "counter", "Requests answered, by class of status.", &classes);
-        series(
-            "cms_requests_limited_total",
-            "counter",
-            "Requests that the limiter refused.",
-            &[(String::new(), get(&self.limited).to_string())],
-        );
-        series(
-            "cms_event_streams",
-            "gauge",
-            "Event streams that are open.",
-            &[(String::new(), streams.to_string())],
-        );
-        let stores = ["memory", "redis", "redis_away", "off"];
+        let (name, help) = ("cms_requests_limited_total", "Requests that the limiter refused.");
+        series(name, "counter", help, &single(get(&self.limited)));
+        series("cms_event_streams", "gauge", "Event streams that are open.", &single(streams));
         let state = cms.limiter().state();
-        let stores: Vec<_> = stores
-            .iter()
-            .map(|store| (label("store", store), u8::from(*store == state).to_string()))
-            .collect();
+        let stores = ["memory", "redis", "redis_away", "off"];
+        let stores = labelled("store", stores.map(|store| (store, u8::from(store == state))));
         series("cms_limiter_store", "gauge", "Where the limiter counts.", &stores);
-        series(
-            "cms_statements_total",
-            "counter",
-            "Statements read from the database.",
-            &[(String::new(), cms.db().statements_sent().to_string())],
-        );
-        let outcomes = cms.webhooks().outcomes();
-        let attempts = [
-            ("delivered", outcomes.done),
-            ("retried", outcomes.retried),
-            ("failed", outcomes.failed),
-            ("local", outcomes.put_back),
-            ("lease_lost", outcomes.lost),
-        ];
-        let attempts =
-            attempts.map(|(outcome, count)| (label("outcome", outcome), count.to_string()));
-        series(
-            "cms_webhook_attempts_total",
-            "counter",
-            "Attempts of this process that were written down, by outcome.",
-            &attempts,
-        );
-        let under_way = cms.webhooks().under_way().to_string();
-        series(
-            "cms_webhook_attempts_in_flight",
-            "gauge",
-            "Attempts that this process is making.",
-            &[(String::new(), under_way)],
-        );
+        let (name, help) = ("cms_statements_total", "Statements read from the database.");
+        series(name, "counter", help, &single(cms.db().statements_sent()));
+        let attempts = by_outcome("delivered", cms.webhooks().outcomes());
+        let help = "Attempts of this process that were written down, by outcome.";
+        series("cms_webhook_attempts_total", "counter", help, &attempts);
+        let under_way = single(cms.webhooks().under_way());
+        let help = "Attempts that this process is making.";
+        series("cms_webhook_attempts_in_flight", "gauge", help, &under_way);
         let runs = cms.tasks().outcomes();
         let runs = [
             ("done", runs.done),
@@ -127,34 +85,16 @@ impl Metrics {
             ("stopped", runs.put_back),
             ("lost", runs.lost),
         ];
-        series(
-            "cms_task_runs_total",
-            "counter",
-            "Runs of tasks in this process, by outcome.",
-            &runs.map(|(outcome, count)| (label("outcome", outcome), count.to_string())),
-        );
-        let sent = cms.mail().outcomes();
-        let sent = [
-            ("sent", sent.done),
-            ("retried", sent.retried),
-            ("failed", sent.failed),
-            ("local", sent.put_back),
-            ("lease_lost", sent.lost),
-        ];
-        series(
-            "cms_mail_rounds_total",
-            "counter",
-            "Rounds of mails through the providers in this process, by outcome.",
-            &sent.map(|(outcome, count)| (label("outcome", outcome), count.to_string())),
-        );
-        let seconds = |ms: i64| (ms as f64 / 1000.0).to_string();
+        let help = "Runs of tasks in this process, by outcome.";
+        series("cms_task_runs_total", "counter", help, &labelled("outcome", runs));
+        let help = "Rounds of mails through the providers in this process, by outcome.";
+        let rounds = by_outcome("sent", cms.mail().outcomes());
+        series("cms_mail_rounds_total", "counter", help, &rounds);
+        let seconds = |ms: i64| ms as f64 / 1000.0;
         if let Some((waiting, late_ms)) = mails {
-            let one = |value: String| [(String::new(), value)];
-            let name = "cms_mail_waiting";
-            series(name, "gauge", "Mails that wait.", &one(waiting.to_string()));
-            let (name, help) =
-                ("cms_mail_oldest_due_seconds", "By how much the oldest due mail is late.");
-            series(name, "gauge", help, &one(seconds(late_ms)));
+            series("cms_mail_waiting", "gauge", "Mails that wait.", &single(waiting));
+            let help = "By how much the oldest due mail is late.";
+            series("cms_mail_oldest_due_seconds", "gauge", help, &single(seconds(late_ms)));
         }
         if let Some(backlog) = backlog {
             let jobs = [
@@ -163,28 +103,15 @@ impl Metrics {
                 ("sending", backlog.sending),
                 ("held", backlog.held),
             ];
-            let jobs = jobs.map(|(status, count)| (label("status", status), count.to_string()));
-            series(
-                "cms_webhook_queue_jobs",
-                "gauge",
-                "Jobs that are not settled, by status.",
-                &jobs,
-            );
-            let name = "cms_webhook_oldest_due_seconds";
-            series(
-                name,
-                "gauge",
-                "By how much the oldest due job is late.",
-                &[(String::new(), seconds(backlog.oldest_due_ms))],
-            );
-            let lanes: Vec<_> = backlog
-                .late_lanes
-                .iter()
-                .map(|(id, ms)| (label("subscription", &id.to_string()), seconds(*ms)))
-                .collect();
+            let help = "Jobs that are not settled, by status.";
+            series("cms_webhook_queue_jobs", "gauge", help, &labelled("status", jobs));
+            let late = single(seconds(backlog.oldest_due_ms));
+            let help = "By how much the oldest due job is late.";
+            series("cms_webhook_oldest_due_seconds", "gauge", help, &late);
+            let lanes = backlog.late_lanes.iter().map(|(id, ms)| (id, seconds(*ms)));
             let help = "By how much the oldest due job of a subscription is late; \
                         the five that are most late.";
-            series("cms_webhook_lane_lag_seconds", "gauge", help, &lanes);
+            series("cms_webhook_lane_lag_seconds", "gauge", help, &labelled("subscription", lanes));
         }
         let name = "cms_request_duration_seconds";
         let _ = writeln!(
@@ -202,4 +129,30 @@ impl Metrics {
         let _ = writeln!(text, "{name}_count {all}");
         text
     }
+}
+
+/// The line of a series without labels.
+fn single(number: impl ToString) -> [(String, String); 1] {
+    [(String::new(), number.to_string())]
+}
+
+/// A line for each value of a label.
+fn labelled<V: Display, N: ToString>(
+    label: &str,
+    lines: impl IntoIterator<Item = (V, N)>,
+) -> Vec<(String, String)> {
+    let line = |(value, number): (V, N)| (format!("{{{label}=\"{value}\"}}"), number.to_string());
+    lines.into_iter().map(line).collect()
+}
+
+/// `done`: the name of the outcome of attempts that succeed.
+fn by_outcome(done: &str, of: Outcomes) -> Vec<(String, String)> {
+    let outcomes = [
+        (done, of.done),
+        ("retried", of.retried),
+        ("failed", of.failed),
+        ("local", of.put_back),
+        ("lease_lost", of.lost),
+    ];
+    labelled("outcome", outcomes)
 }

@@ -23,8 +23,6 @@ impl Mount {
         Self { base: String::new(), is_stripped: false, cookie: format!("__Host-{COOKIE}") }
     }
 
-    /// # Errors
-    /// `validation_failed` for a path or a cookie name that is not valid.
     pub(crate) fn new(base: String, is_stripped: bool, cookie: &str) -> Result<Self> {
         let is_known = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '~');
         let is_segment =
@@ -47,9 +45,6 @@ impl Mount {
     }
 
     /// The part of a request's path behind the base path.
-    ///
-    /// # Errors
-    /// `not_found` for a path outside of the API.
     pub(crate) fn within<'p>(&self, path: &'p str) -> Result<&'p str> {
         if self.is_stripped || self.base.is_empty() {
             return Ok(path);

@@ -51,9 +51,6 @@ impl ReplyBudget {
 
     /// Waits for the network's turn to make a reply. Returns None at once if the network has used
     /// at most half of its share: its replies may be made at the same time.
-    ///
-    /// # Errors
-    /// `unavailable` when the turn does not come within 5 s.
     pub(crate) async fn turn(&self, peer: SocketAddr) -> Result<Option<OwnedSemaphorePermit>> {
         let Some(turn) = self.network(peer).and_then(|network| self.queue(network)) else {
             return Ok(None);
@@ -64,9 +61,6 @@ impl ReplyBudget {
 
     /// The body, which counts until it was sent. `force` is for the reply to a write: it reports
     /// what was committed, so it is counted but never refused.
-    ///
-    /// # Errors
-    /// `unavailable` when too many bytes already wait for their readers.
     pub(crate) fn count_body(&self, peer: SocketAddr, body: Body, force: bool) -> Result<Body> {
         let network = || self.network(peer);
         match body.whole() {

@@ -44,8 +44,6 @@ impl Streams {
         Self { most, places, by_caller: Counts::default(), ended: watch::Sender::new(false) }
     }
 
-    /// # Errors
-    /// `rate_limited` when all places are taken, or all that one caller may have.
     pub(crate) fn open(&self, caller: String) -> Result<StreamPermit> {
         let own = CallerStream::take(caller, &self.by_caller).ok_or_else(|| {
             let why = format!("You have {MAX_PER_CALLER} streams open already: end one first.");

@@ -3,7 +3,7 @@
 
 mod checked;
 
-pub(crate) use checked::{Act, CallOf, Checked, Patch, Reread};
+pub(crate) use checked::{Act, Checked, Patch, Reread};
 
 use std::{path::PathBuf, sync::Arc};
 
@@ -108,6 +108,42 @@ impl Calling {
     pub(crate) fn if_match(mut self, etag: Option<String>) -> Self {
         self.ask = self.ask.if_match(etag);
         self
+    }
+}
+
+/// What follows a call. One that could not be made is shown like one that failed.
+pub(crate) trait IntoStep: Sized {
+    /// The step that makes the call, changed before it is made.
+    fn made(self, change: impl FnOnce(Calling) -> Calling) -> Step;
+
+    fn slot(self, slot: u8) -> Step {
+        self.made(|call| call.slot(slot))
+    }
+
+    /// Continues with the reply; a failure is shown.
+    fn then(self, next: impl FnOnce(Reply) -> Step + Send + 'static) -> Step {
+        self.made(|call| call.then(next))
+    }
+
+    /// Continues with the reply or the failure.
+    fn ending(self, next: impl FnOnce(Result<Reply, Fault>) -> Step + Send + 'static) -> Step {
+        self.made(|call| call.ending(next))
+    }
+
+    /// Says that it is done.
+    fn did(self, say: impl Into<String> + Send + 'static) -> Step {
+        self.then(move |_| Step::did(say))
+    }
+
+    /// Shows the reply whole.
+    fn view(self, title: impl Into<String> + Send + 'static) -> Step {
+        self.then(move |reply| Step::View(Viewer::json(title, &reply.data)))
+    }
+}
+
+impl IntoStep for Result<Calling, Fault> {
+    fn made(self, change: impl FnOnce(Calling) -> Calling) -> Step {
+        self.map(change).into()
     }
 }
 
@@ -302,6 +338,10 @@ impl Place {
 impl Step {
     pub(crate) fn did(say: impl Into<String>) -> Self {
         Self::Did(Did { say: say.into(), undo: None, way: Way::New })
+    }
+
+    pub(crate) fn tell(say: impl Into<String>) -> Self {
+        Self::Tell(say.into())
     }
 
     pub(crate) fn undoable(say: impl Into<String>, undo: Option<Undo>) -> Self {

@@ -11,7 +11,7 @@ use cms_core::{
 use tokio::process::Command;
 
 use super::{nobody, saved, write, written_at};
-use crate::support::{Site, TestDatabase, media::files_below, process};
+use crate::support::{Site, TestDatabase, database::lock_of_schema, media::files_below, process};
 
 /// Names the step of the child, and its site.
 const CHILD: &str = "CMS_TEST_RESTORE_CHILD";
@@ -136,8 +136,7 @@ async fn an_exchange_without_an_answer_waits_for_the_command() {
     });
     let other = other.connect(&url).await.unwrap();
     let mut held = other.begin().await.unwrap();
-    let lock = "select pg_advisory_xact_lock(7165923410 \
-                # (cast(hashtext(coalesce(current_schema(), '')) as bigint) << 32))";
+    let lock = sqlx::raw_sql(sqlx::AssertSqlSafe(lock_of_schema(7_165_923_410)));
     sqlx::Executor::execute(&mut *held, lock).await.unwrap();
     let unanswered = super::restore(&settings, &archive, true).await.unwrap_err();
     assert_eq!(unanswered.code(), Code::Unavailable, "{unanswered:?}");

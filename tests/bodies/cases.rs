@@ -7,26 +7,11 @@ use serde_json::json;
 
 use crate::server::Server;
 
+#[rustfmt::skip]
 pub const NAMES: &[&str] = &[
-    "start",
-    "step",
-    "living-step",
-    "complete",
-    "resume",
-    "abandon",
-    "upload",
-    "submit",
-    "login",
-    "verify",
-    "create-items",
-    "change-item",
-    "save-funnel",
-    "emit",
-    "script",
-    "script-output",
-    "media",
-    "query",
-    "pictures",
+    "start", "step", "living-step", "complete", "resume", "abandon", "upload", "submit", "login",
+    "verify", "create-items", "change-item", "save-funnel", "emit", "script", "script-output",
+    "media", "query", "pictures",
 ];
 
 /// Close to the limit of a body, 1 MiB.

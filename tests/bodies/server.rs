@@ -100,31 +100,20 @@ impl Server {
         body: &[u8],
     ) -> (u16, String) {
         for _ in 0..90 {
-            let (status, reply) = self.send_once(verb, target, head, body);
+            let sent = self.begin(verb, target, head, body.len()).and_then(|mut stream| {
+                stream.write_all(body)?;
+                let mut reply = Vec::new();
+                stream.read_to_end(&mut reply)?;
+                Ok(String::from_utf8_lossy(&reply).into_owned())
+            });
+            let reply = sent.unwrap_or_default();
+            let status = reply.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
             if status != 429 {
-                return (status, reply);
+                return (status, reply.split_once("\r\n\r\n").map_or("", |end| end.1).to_owned());
             }
             std::thread::sleep(Duration::from_secs(1));
         }
         panic!("{verb} {target}: refused by the limiter for 90 s");
-    }
-
-    fn send_once(
-        &self,
-        verb: &str,
-        target: &str,
-        head: &[(&str, &str)],
-        body: &[u8],
-    ) -> (u16, String) {
-        let sent = self.begin(verb, target, head, body.len()).and_then(|mut stream| {
-            stream.write_all(body)?;
-            let mut reply = Vec::new();
-            stream.read_to_end(&mut reply)?;
-            Ok(String::from_utf8_lossy(&reply).into_owned())
-        });
-        let reply = sent.unwrap_or_default();
-        let status = reply.get(9..12).and_then(|status| status.parse().ok()).unwrap_or(0);
-        (status, reply.split_once("\r\n\r\n").map_or("", |(_, body)| body).to_owned())
     }
 
     fn begin(

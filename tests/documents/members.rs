@@ -12,19 +12,10 @@ use super::root;
 const HEAD: &str = "| member | type | default | meaning |";
 
 /// The definition of each table of docs/plugins.md, in their order there.
+#[rustfmt::skip]
 const DEFINITIONS: [&str; 12] = [
-    "",
-    "TableDeclaration",
-    "ColumnDeclaration",
-    "Button",
-    "Field",
-    "SelectOption",
-    "SelectSource",
-    "Widget",
-    "MenuEntry",
-    "EndpointDeclaration",
-    "EventDeclaration",
-    "TaskDeclaration",
+    "", "TableDeclaration", "ColumnDeclaration", "Button", "Field", "SelectOption", "SelectSource",
+    "Widget", "MenuEntry", "EndpointDeclaration", "EventDeclaration", "TaskDeclaration",
 ];
 
 /// What elements of lists are called.

@@ -10,7 +10,6 @@ use std::{
 };
 
 use cms_core::Cms;
-use sqlx::Executor;
 
 use crate::{
     lab::{EVENT, Lab, Run, settings},
@@ -79,22 +78,13 @@ impl Lab {
         match &self.database.url {
             None => {
                 let path = self.database.folder().join("backup.db");
-                let mut connection = self.database.sqlite_connection().await;
-                connection
-                    .execute(sqlx::raw_sql(sqlx::AssertSqlSafe(format!(
-                        "vacuum into '{}'",
-                        path.display()
-                    ))))
-                    .await
-                    .unwrap();
+                self.database.run(format!("vacuum into '{}'", path.display())).await;
                 path.to_str().unwrap().to_owned()
             }
             Some(url) => {
                 let (server, schema) = parts(url);
-                let dump = Command::new("pg_dump")
-                    .args(["--schema", schema, server])
-                    .output()
-                    .expect("pg_dump runs");
+                let dump = Command::new("pg_dump").args(["--schema", schema, server]).output();
+                let dump = dump.expect("pg_dump runs");
                 assert!(dump.status.success(), "{}", String::from_utf8_lossy(&dump.stderr));
                 String::from_utf8(dump.stdout).unwrap()
             }
@@ -113,12 +103,10 @@ impl Lab {
             Some(url) => {
                 let (server, schema) = parts(url);
                 self.database.run(format!("drop schema {schema} cascade")).await;
-                let mut psql = Command::new("psql")
-                    .args(["--quiet", "--set", "ON_ERROR_STOP=1", server])
-                    .stdin(Stdio::piped())
-                    .stdout(Stdio::null())
-                    .spawn()
-                    .expect("psql runs");
+                let mut psql = Command::new("psql");
+                psql.args(["--quiet", "--set", "ON_ERROR_STOP=1", server]);
+                let psql = psql.stdin(Stdio::piped()).stdout(Stdio::null()).spawn();
+                let mut psql = psql.expect("psql runs");
                 psql.stdin.take().unwrap().write_all(backup.as_bytes()).unwrap();
                 assert!(psql.wait().unwrap().success());
             }

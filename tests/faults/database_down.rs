@@ -133,13 +133,10 @@ async fn lock(lab: &Lab) -> Vec<Finding> {
 async fn disturb(lab: &Lab, time: Duration) -> Vec<Finding> {
     let (began, mut ended) = (Instant::now(), 0);
     while began.elapsed() < time {
-        ended += lab
-            .count(
-                "select count(*) from (select pg_terminate_backend(pid) from pg_stat_activity \
-                 where application_name = current_setting('application_name') \
-                 and pid <> pg_backend_pid()) t",
-            )
-            .await;
+        let clients = "(select pg_terminate_backend(pid) from pg_stat_activity \
+                       where application_name = current_setting('application_name') \
+                       and pid <> pg_backend_pid()) t";
+        ended += lab.database.rows(clients).await;
         tokio::time::sleep(Duration::from_millis(500)).await;
     }
     let mut findings = vec![Finding::new(
@@ -149,15 +146,10 @@ async fn disturb(lab: &Lab, time: Duration) -> Vec<Finding> {
     )];
     // How to restart the server: only who started it can say.
     if let Ok(restart) = std::env::var("CMS_TEST_DB_RESTART") {
-        let status =
-            tokio::task::spawn_blocking(move || Command::new("sh").args(["-c", &restart]).status())
-                .await
-                .unwrap();
-        findings.push(Finding::new(
-            "the server is stopped at once and restarted",
-            "restarted",
-            status.unwrap().success(),
-        ));
+        let restart = move || Command::new("sh").args(["-c", &restart]).status();
+        let good = tokio::task::spawn_blocking(restart).await.unwrap().unwrap().success();
+        let what = "the server is stopped at once and restarted";
+        findings.push(Finding::new(what, "restarted", good));
     }
     findings
 }

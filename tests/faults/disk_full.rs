@@ -25,7 +25,7 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     for n in 0..10 {
         post(&client, &format!("before{n}")).await.unwrap();
     }
-    shut(&lab, &served, run.engine).await;
+    switch(&lab, &served, run.engine, ["4096", "on"]).await;
     let mut codes = Vec::new();
     for n in 0..WRITES {
         match post(&client, &format!("during{n}")).await {
@@ -36,15 +36,12 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
             Err(error) => codes.push(error.to_string()),
         }
     }
-    let half = lab
-        .count(
-            "select count(*) from cms_events e where not exists (select 1 \
-             from cms_webhook_queue q where q.event_id = e.id)",
-        )
-        .await;
-    let stored = lab.count("select count(*) from cms_settings where name like 'during%'").await;
+    let half = "cms_events e where not exists \
+                (select 1 from cms_webhook_queue q where q.event_id = e.id)";
+    let half = lab.database.rows(half).await;
+    let stored = lab.database.rows("cms_settings where name like 'during%'").await;
     let acknowledged = codes.iter().filter(|code| *code == "201").count();
-    open(&lab, &served, run.engine).await;
+    switch(&lab, &served, run.engine, ["unlimited", "off"]).await;
     let mut resumed = false;
     for n in 0..50 {
         resumed = post(&client, &format!("after{n}")).await.is_ok();
@@ -54,19 +51,15 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
     let delivered = lab.delivered_within(Duration::from_secs(40)).await.is_some();
-    let records = lab
-        .count(
-            "select count(*) from cms_settings where name like 'before%' or name like 'during%' \
-             or name like 'after%'",
-        )
-        .await;
+    let records = "cms_settings where name like 'before%' or name like 'during%' \
+                   or name like 'after%'";
+    let records = lab.database.rows(records).await;
     let (arrived, duplicates) = lab.record.jobs_and_duplicates();
     codes.sort();
     codes.dedup();
-    let what = if run.engine == Engine::Sqlite {
-        "no file may grow"
-    } else {
-        "every transaction is read-only"
+    let what = match run.engine {
+        Engine::Sqlite => "no file may grow",
+        Engine::Postgres => "every transaction is read-only",
     };
     vec![
         Finding::new(
@@ -98,31 +91,16 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
 /// it is on a disk that is full.
 fn serve(lab: &Lab) -> Served {
     let plain = process::command(&lab.database, &["serve", "--listen", "127.0.0.1:0"]);
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""])
-        .arg(plain.get_program())
-        .args(plain.get_args());
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    Served::start_command(command, "error", &crate::lab::OPEN)
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]);
+    Served::start_command(process::run_by(shell, &plain), "error", &crate::lab::OPEN)
 }
 
-async fn shut(lab: &Lab, served: &Served, engine: Engine) {
+/// Shuts or opens the disk: by the most bytes of a file on SQLite, read-only on PostgreSQL.
+async fn switch(lab: &Lab, served: &Served, engine: Engine, [bytes, is_read_only]: [&str; 2]) {
     match engine {
-        Engine::Sqlite => limit_files(served, "4096"),
-        Engine::Postgres => read_only(lab, "on").await,
-    }
-}
-
-async fn open(lab: &Lab, served: &Served, engine: Engine) {
-    match engine {
-        Engine::Sqlite => limit_files(served, "unlimited"),
-        Engine::Postgres => read_only(lab, "off").await,
+        Engine::Sqlite => limit_files(served, bytes),
+        Engine::Postgres => read_only(lab, is_read_only).await,
     }
 }
 

@@ -14,16 +14,18 @@ use std::{
 
 use cms_core::Secret;
 use cms_http::client::{Client, Credential};
+use tokio::task::JoinHandle;
 
 use crate::{
     lab::{ITEM, Lab, OPEN, Run, post},
-    process::signal,
     report::Finding,
     support::{Answer, process},
 };
 
-const LANES: usize = 3;
+pub const LANES: usize = 3;
 const WRITERS: usize = 2;
+/// Each delivery needs a connection of its own.
+const CLOSING: &[u8] = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
 /// More than the process may open.
 const SOCKETS: usize = 400;
 const FILES: &str = "256";
@@ -48,21 +50,12 @@ impl Drop for Running {
 }
 
 pub async fn run(run: Arc<Run>) -> Vec<Finding> {
-    // Each delivery needs a connection of its own.
-    let closing = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-    let lab = Lab::new(&run, |_, _| Answer::Raw(closing.to_vec())).await;
-    lab.subscribe(LANES, &[ITEM]).await;
+    let lab = lab(&run).await;
     let mut running = serve(&lab);
     let (done, address) = (Arc::new(AtomicBool::new(false)), running.address);
     let until = done.clone();
     let strangers = std::thread::spawn(move || hold(address, &until));
-    let writers: Vec<_> = (0..WRITERS)
-        .map(|writer| {
-            let key = Credential::Key(Secret::new(lab.key.as_str()));
-            let client = Client::remote(&format!("http://{address}"), &key).unwrap();
-            tokio::spawn(write(client, writer, done.clone()))
-        })
-        .collect();
+    let writers = writers(&lab, address, &done);
     let slice = Duration::from_secs(run.scaled(10, 3) as u64);
     let (mut healthy, mut slices) = (0, 0);
     for (files, reader) in [
@@ -85,34 +78,20 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     }
     done.store(true, Ordering::SeqCst);
     strangers.join().unwrap();
-    let mut written = Vec::new();
-    for writer in writers {
-        written.extend(writer.await.unwrap());
-    }
-    let delivered = lab.delivered_within(Duration::from_secs(40)).await;
+    let patience = Duration::from_secs(40);
+    let (missing, delivered, duplicates) = kept(&lab, writers, 100, patience).await;
     let counted = lab
         .count(
             "select cast(coalesce(sum(failure_count), 0) as bigint) \
              + count(case when not active then 1 end) from cms_webhook_subscriptions",
         )
         .await;
-    let stored = lab.texts("select name from cms_settings where name like 'w%'").await;
-    let missing = written.iter().filter(|name| !stored.contains(name)).count();
-    let (arrived, duplicates) = lab.record.jobs_and_duplicates();
-    signal(running.child.id(), "TERM");
+    process::signal(running.child.id(), "-TERM");
     let code = running.child.wait().unwrap().code();
     vec![
-        Finding::new(
-            "acknowledged writes that are missing: none",
-            format!("{missing} of {}", written.len()),
-            missing == 0 && written.len() > 100,
-        ),
+        missing,
         Finding::equal("failures counted against receivers, receivers switched off", counted, 0),
-        Finding::new(
-            format!("{LANES} deliveries for each record that is stored, by themselves"),
-            format!("{arrived} deliveries of {} records", stored.len()),
-            delivered.is_some() && arrived == LANES * stored.len(),
-        ),
+        delivered,
         Finding::equal("duplicates", duplicates, 0),
         Finding::equal("answers of /healthz, whenever a file may be opened", healthy, slices),
         Finding::new("SIGTERM ends it with 0", format!("{code:?}"), code == Some(0)),
@@ -120,25 +99,51 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     ]
 }
 
+/// A site with receivers of every record.
+pub async fn lab(run: &Run) -> Lab {
+    let lab = Lab::new(run, |_, _| Answer::Raw(CLOSING.to_vec())).await;
+    lab.subscribe(LANES, &[ITEM]).await;
+    lab
+}
+
+/// When the writers have ended and nothing is left to deliver, or patience has ended: whether more
+/// than `few` writes were acknowledged and all are stored, whether all arrived, and duplicates.
+pub async fn kept(
+    lab: &Lab,
+    writers: Vec<JoinHandle<Vec<String>>>,
+    few: usize,
+    patience: Duration,
+) -> (Finding, Finding, usize) {
+    let mut written = Vec::new();
+    for writer in writers {
+        written.extend(writer.await.unwrap());
+    }
+    let delivered = lab.delivered_within(patience).await;
+    let stored = lab.texts("select name from cms_settings where name like 'w%'").await;
+    let missing = written.iter().filter(|name| !stored.contains(name)).count();
+    let (arrived, duplicates) = lab.record.jobs_and_duplicates();
+    let missing = Finding::new(
+        "acknowledged writes that are missing: none",
+        format!("{missing} of {}", written.len()),
+        missing == 0 && written.len() > few,
+    );
+    let delivered = Finding::new(
+        format!("{LANES} deliveries for each record that is stored, by themselves"),
+        format!("{arrived} deliveries of {} records", stored.len()),
+        delivered.is_some() && arrived == LANES * stored.len(),
+    );
+    (missing, delivered, duplicates)
+}
+
 /// Under a limit on files, with a log of which every request writes lines.
 fn serve(lab: &Lab) -> Running {
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let plain = process::command(&lab.database, &["serve", "--listen", &address.to_string()]);
     let (reader, writer) = std::io::pipe().unwrap();
-    let mut command = Command::new("bash");
-    command
-        .args(["-c", &format!("ulimit -Sn {FILES}; ulimit -Hn {FILES}; exec \"$0\" \"$@\"")])
-        .arg(plain.get_program())
-        .args(plain.get_args())
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(writer);
-    for (name, value) in plain.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
+    let limit = format!("ulimit -Sn {FILES}; ulimit -Hn {FILES}; exec \"$0\" \"$@\"");
+    let mut bash = Command::new("bash");
+    bash.args(["-c", &limit]).stdout(Stdio::null()).stderr(writer);
+    let mut command = process::run_by(bash, &plain);
     let child = command.envs(OPEN).env("CMS_LOG", "trace").spawn().unwrap();
     // Only the child holds the other end from here.
     drop(command);
@@ -182,8 +187,21 @@ fn hold(address: SocketAddr, done: &AtomicBool) {
     }
 }
 
-/// Writes until it is done; returns the names that were acknowledged.
-pub async fn write(client: Client, writer: usize, done: Arc<AtomicBool>) -> Vec<String> {
+/// Writers at a server, until it is done; each returns the names that were acknowledged.
+pub fn writers(
+    lab: &Lab,
+    address: SocketAddr,
+    done: &Arc<AtomicBool>,
+) -> Vec<JoinHandle<Vec<String>>> {
+    let begin = |writer| {
+        let key = Credential::Key(Secret::new(lab.key.as_str()));
+        let client = Client::remote(&format!("http://{address}"), &key).unwrap();
+        tokio::spawn(write(client, writer, done.clone()))
+    };
+    (0..WRITERS).map(begin).collect()
+}
+
+async fn write(client: Client, writer: usize, done: Arc<AtomicBool>) -> Vec<String> {
     let mut written = Vec::new();
     for n in 0.. {
         if done.load(Ordering::SeqCst) {

@@ -70,10 +70,7 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     // Killed while it delivers.
     let mut served = lab.serve(&[], &[]);
     post(&served.client(&lab.key), "three").await.unwrap();
-    let (before, began) = (lab.record.count(), Instant::now());
-    while lab.record.count() < before + subscriptions / 3 && began.elapsed() < ALL {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    lab.arrived(lab.record.count() + subscriptions / 3, ALL.as_secs()).await;
     served.kill();
     let _served = lab.serve(&[], &[]);
     let took = lab.delivered_within(ALL + LEASE).await;

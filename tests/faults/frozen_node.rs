@@ -16,9 +16,11 @@ use tokio::task::JoinSet;
 
 use crate::{
     lab::{Engine, Lab, Run},
-    process::signal,
     report::Finding,
-    support::{Answer, process::Served},
+    support::{
+        Answer,
+        process::{Served, signal},
+    },
 };
 
 const NODES: usize = 3;
@@ -118,19 +120,19 @@ async fn frozen(lab: &Lab, nodes: &[Served], length: Duration) -> Vec<Finding> {
     let mut held = 0;
     for _ in 0..200 {
         tokio::time::sleep(Duration::from_millis(37)).await;
-        signal(first, "STOP");
+        signal(first, "-STOP");
         tokio::time::sleep(Duration::from_millis(300)).await;
         held = lab.count(OPEN).await;
         if held > 0 {
             break;
         }
-        signal(first, "CONT");
+        signal(first, "-CONT");
     }
     let began = Instant::now();
     tokio::time::sleep(length).await;
     let left = lab.count(OPEN).await;
     let ended = Instant::now();
-    signal(first, "CONT");
+    signal(first, "-CONT");
     // It goes on by itself.
     let again = || writers[0].acknowledged.lock().unwrap().iter().any(|at| *at > ended);
     while !again() && ended.elapsed() < Duration::from_secs(90) {

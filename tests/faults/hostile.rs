@@ -8,17 +8,16 @@ use std::{
 
 use crate::{
     lab::{EVENT, Lab, Run},
-    process::peak_kib,
     record::LANE,
     report::Finding,
-    support::Answer,
+    support::{Answer, process::kib},
 };
 
 /// Jobs for each receiver: all of them are attempted at once.
 const JOBS: usize = 4;
 /// An attempt, and half a second.
 const LIMIT_MS: i64 = 10_500;
-const GROWTH_KIB: u64 = 20 << 10;
+const GROWTH_KIB: usize = 20 << 10;
 
 /// What it does, and what the log must say of it.
 const RECEIVERS: [(&str, &str); 6] = [
@@ -43,7 +42,8 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     // As many attempts at once, of the harmless kind.
     lab.emit("user.registered", 20).await;
     lab.delivered_within(Duration::from_secs(30)).await;
-    let before = peak_kib(served.child.id());
+    let peak_kib = || kib(served.child.id(), "VmHWM").unwrap();
+    let before = peak_kib();
     lab.emit(EVENT, JOBS).await;
     let (began, attempts) = (Instant::now(), JOBS * RECEIVERS.len());
     let log = "from cms_webhook_deliveries where event_name = 'order.created'";
@@ -53,18 +53,15 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     // The kernel counts pages by the batch: what was the peak may read as a little less.
-    let growth = peak_kib(served.child.id()).saturating_sub(before);
+    let growth = peak_kib().saturating_sub(before);
     drop(served);
     let mut findings = Vec::new();
     for ((what, expected), id) in RECEIVERS.iter().zip(ids) {
         let mut outcomes =
             lab.texts(&format!("select distinct outcome {log} and subscription_id = {id}")).await;
         outcomes.sort();
-        let longest = lab
-            .count(&format!(
-                "select coalesce(max(duration_ms), 999999) {log} and subscription_id = {id}"
-            ))
-            .await;
+        let longest = "select coalesce(max(duration_ms), 999999)";
+        let longest = lab.count(&format!("{longest} {log} and subscription_id = {id}")).await;
         findings.push(Finding::new(
             format!("one that {what}: `{expected}` in ≤ 10.5 s"),
             format!("{} after {:.2} s at most", outcomes.join(", "), longest as f64 / 1000.0),
@@ -83,17 +80,12 @@ fn answers() -> Vec<Answer> {
     let megabyte = "x".repeat(1 << 20);
     // Sent again and again, until nobody reads it any more.
     let endless = |head: &str| {
-        Answer::Drip(
-            format!("HTTP/1.1 200 OK\r\n{head}\r\n{megabyte}").leak().as_bytes(),
-            Duration::ZERO,
-        )
+        let reply = format!("HTTP/1.1 200 OK\r\n{head}\r\n{megabyte}");
+        Answer::Drip(reply.leak().as_bytes(), Duration::ZERO)
     };
     let headers: String = (0..10_000).map(|n| format!("x-header-{n}: {n}\r\n")).collect();
-    let packed = Command::new("sh")
-        .args(["-c", "head -c 100000000 /dev/zero | gzip -9"])
-        .output()
-        .expect("gzip runs")
-        .stdout;
+    let zeros = ["-c", "head -c 100000000 /dev/zero | gzip -9"];
+    let packed = Command::new("sh").args(zeros).output().expect("gzip runs").stdout;
     let bomb = [b"HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\n\r\n".as_slice(), &packed].concat();
     vec![
         Answer::Silence,

@@ -10,7 +10,7 @@ use std::{
 
 use cms_core::{Actor, Clock, Cms, Random, settings::Settings, webhooks::NewSubscription};
 use cms_http::client::{Ask, Client};
-use serde_json::{Value as Json, json};
+use serde_json::json;
 use sqlx::Connection;
 
 use crate::{
@@ -101,12 +101,7 @@ impl Lab {
             Engine::Sqlite => TestDatabase::sqlite().await,
             Engine::Postgres => TestDatabase::new().await,
         };
-        process::run(&database, &["init"]);
-        let made = process::run(
-            &database,
-            &["--json", "keys", "create", "--name", "faults", "--right", "*"],
-        );
-        let made: Json = serde_json::from_str(&made).unwrap();
+        let key = process::init(&database);
         let record = Record::default();
         let kept = record.clone();
         let receiver = Receiver::scripted(move |n, delivery| {
@@ -115,7 +110,6 @@ impl Lab {
         })
         .await;
         let cms = Cms::open(settings(&database)).await.unwrap();
-        let key = made["data"]["key"].as_str().unwrap().to_owned();
         Self { database, cms, receiver, record, key, lanes: Mutex::new(0) }
     }
 
@@ -150,10 +144,8 @@ impl Lab {
     pub async fn emit(&self, event: &str, count: usize) {
         let mut change = self.cms.change(Actor::System).await.unwrap();
         for n in 0..count {
-            change
-                .emit(event, json!({"order": {"id": n}, "user": {"id": n}, "text": TEXT}))
-                .await
-                .unwrap();
+            let data = json!({"order": {"id": n}, "user": {"id": n}, "text": TEXT});
+            change.emit(event, data).await.unwrap();
         }
         change.commit().await.unwrap();
     }
@@ -161,14 +153,9 @@ impl Lab {
     /// `cms serve`; ready when this returns.
     pub fn serve(&self, arguments: &[&str], variables: &[(&str, &str)]) -> Served {
         let variables: Vec<_> = OPEN.iter().chain(variables).copied().collect();
-        Served::start_command(
-            process::command(
-                &self.database,
-                &[&["serve", "--listen", "127.0.0.1:0"], arguments].concat(),
-            ),
-            "error",
-            &variables,
-        )
+        let arguments = [&["serve", "--listen", "127.0.0.1:0"], arguments].concat();
+        let command = process::command(&self.database, &arguments);
+        Served::start_command(command, "error", &variables)
     }
 
     pub async fn count(&self, sql: &str) -> i64 {
@@ -192,10 +179,16 @@ impl Lab {
 
     /// Jobs in one of these states, as `'pending', 'retry'`.
     pub async fn jobs(&self, states: &str) -> usize {
-        let count = self
-            .count(&format!("select count(*) from cms_webhook_queue where status in ({states})"))
-            .await;
-        usize::try_from(count).unwrap()
+        let rows = format!("cms_webhook_queue where status in ({states})");
+        usize::try_from(self.database.rows(&rows).await).unwrap()
+    }
+
+    /// Waits until so many deliveries have arrived, at most so many seconds.
+    pub async fn arrived(&self, count: usize, seconds: u64) {
+        let began = Instant::now();
+        while self.record.count() < count && began.elapsed() < Duration::from_secs(seconds) {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
     }
 
     /// Waits until every job is delivered, at most so long; says how long it took.
@@ -223,8 +216,6 @@ pub fn settings(database: &TestDatabase) -> Settings {
 /// Writes a record that nobody else writes, which raises [`ITEM`].
 pub async fn post(client: &Client, name: &str) -> Result<(), cms_http::client::ClientError> {
     let body = json!({"name": name, "value": name});
-    client
-        .send(Ask::post("/api/backend/item").query("table", "settings").json(&body))
-        .await
-        .map(drop)
+    let ask = Ask::post("/api/backend/item").query("table", "settings").json(&body);
+    client.send(ask).await.map(drop)
 }

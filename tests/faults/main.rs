@@ -56,42 +56,36 @@ const LIMIT: Duration = Duration::from_secs(400);
 
 type Experiment = fn(Arc<Run>) -> BoxFuture<'static, Vec<Finding>>;
 
+macro_rules! run {
+    ($fault:ident) => {
+        |run| $fault::run(run).boxed()
+    };
+}
+
 /// Number in the fault table, what is done, whether nothing else may run meanwhile.
+#[rustfmt::skip]
 const FAULTS: &[(u8, &str, bool, Experiment)] = &[
-    (1, "workers are killed (kill -9) at random moments", false, |run| {
-        kill_worker::run(run).boxed()
-    }),
-    (2, "the server is killed (kill -9) around commits", false, |run| {
-        kill_server::run(run).boxed()
-    }),
-    (4, "four workers at once, and more that start meanwhile", true, |run| {
-        workers::run(run).boxed()
-    }),
-    (5, "a worker stands still for twice its lease (SIGSTOP, SIGCONT)", false, |run| {
-        stopped_worker::run(run).boxed()
-    }),
-    (7, "the database goes away, or is locked by somebody else", false, |run| {
-        database_down::run(run).boxed()
-    }),
-    (8, "the disk is full, or the database read-only", false, |run| disk_full::run(run).boxed()),
-    (9, "receivers that waste time and memory", false, |run| hostile::run(run).boxed()),
-    (10, "a dead and a slow receiver among a hundred", true, |run| neighbours::run(run).boxed()),
-    (11, "one event for ten thousand subscriptions", true, |run| fan_out::run(run).boxed()),
-    (19, "the secret is replaced while deliveries go out", false, |run| rotation::run(run).boxed()),
-    (21, "SIGTERM under load", false, |run| terminate::run(run).boxed()),
-    (23, "a backup from before is restored", false, |run| backup::run(run).boxed()),
-    (28, "descriptors and the log are exhausted in turn, among idle sockets", true, |run| {
-        exhausted::run(run).boxed()
-    }),
-    (29, "memory runs out under load; a process that dies of it is started again", true, |run| {
-        memory::run(run).boxed()
-    }),
-    (30, "a node stands still in the middle of writes (SIGSTOP), two others go on", true, |run| {
-        frozen_node::run(run).boxed()
-    }),
-    (27, "random steps beside a model of the queue, with a clock that is moved", false, |run| {
-        model::run(run).boxed()
-    }),
+    (1, "workers are killed (kill -9) at random moments", false, run!(kill_worker)),
+    (2, "the server is killed (kill -9) around commits", false, run!(kill_server)),
+    (4, "four workers at once, and more that start meanwhile", true, run!(workers)),
+    (5, "a worker stands still for twice its lease (SIGSTOP, SIGCONT)", false,
+     run!(stopped_worker)),
+    (7, "the database goes away, or is locked by somebody else", false, run!(database_down)),
+    (8, "the disk is full, or the database read-only", false, run!(disk_full)),
+    (9, "receivers that waste time and memory", false, run!(hostile)),
+    (10, "a dead and a slow receiver among a hundred", true, run!(neighbours)),
+    (11, "one event for ten thousand subscriptions", true, run!(fan_out)),
+    (19, "the secret is replaced while deliveries go out", false, run!(rotation)),
+    (21, "SIGTERM under load", false, run!(terminate)),
+    (23, "a backup from before is restored", false, run!(backup)),
+    (28, "descriptors and the log are exhausted in turn, among idle sockets", true,
+     run!(exhausted)),
+    (29, "memory runs out under load; a process that dies of it is started again", true,
+     run!(memory)),
+    (30, "a node stands still in the middle of writes (SIGSTOP), two others go on", true,
+     run!(frozen_node)),
+    (27, "random steps beside a model of the queue, with a clock that is moved", false,
+     run!(model)),
 ];
 
 fn main() -> std::process::ExitCode {
@@ -102,11 +96,8 @@ fn main() -> std::process::ExitCode {
     }
     let chosen: Vec<u8> = arguments.iter().filter_map(|argument| argument.parse().ok()).collect();
     let quick = arguments.iter().any(|argument| argument == "quick");
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(8)
-        .enable_all()
-        .build()
-        .expect("a runtime");
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    let runtime = runtime.worker_threads(8).enable_all().build().expect("a runtime");
     let outcomes = runtime.block_on(experiments(&chosen, quick));
     let mut outcomes: Vec<Outcome> = outcomes.into_iter().chain(in_process::run(&chosen)).collect();
     outcomes.sort_by_key(|outcome| (outcome.number, outcome.engine));
@@ -157,11 +148,10 @@ async fn one(number: u8, name: &'static str, experiment: Experiment, run: Run) -
     {
         Ok(Ok(findings)) => findings,
         Ok(Err(failed)) => vec![Finding::new("runs to its end", failed, false)],
-        Err(_) => vec![Finding::new(
-            "runs to its end",
-            format!("not within {} s", LIMIT.as_secs()),
-            false,
-        )],
+        Err(_) => {
+            let late = format!("not within {} s", LIMIT.as_secs());
+            vec![Finding::new("runs to its end", late, false)]
+        }
     };
     let outcome = Outcome { number, name, engine, findings };
     eprintln!("{number:>2} {engine}: {:.0} s", began.elapsed().as_secs_f64());

@@ -12,21 +12,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use cms_core::Secret;
-use cms_http::client::{Client, Credential};
-
 use crate::{
-    exhausted::{is_healthy, write},
-    lab::{ITEM, Lab, OPEN, Run},
+    exhausted::{LANES, is_healthy, kept, lab, writers},
+    lab::{Lab, OPEN, Run},
     report::Finding,
-    support::{
-        Answer,
-        process::{Served, command},
-    },
+    support::process::{Served, command, kib},
 };
 
-const LANES: usize = 3;
-const WRITERS: usize = 2;
 /// Bodies that are sent at the same time, and their size.
 const BODIES: usize = 24;
 const BODY: usize = 900 << 10;
@@ -41,9 +33,7 @@ const ON_DEMAND: (&str, &str) = ("MIMALLOC_ARENA_EAGER_COMMIT", "0");
 const IN_FLIGHT: usize = 4;
 
 pub async fn run(run: Arc<Run>) -> Vec<Finding> {
-    let closing = b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
-    let lab = Lab::new(&run, |_, _| Answer::Raw(closing.to_vec())).await;
-    lab.subscribe(LANES, &[ITEM]).await;
+    let lab = lab(&run).await;
     let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let mut served = serve(&lab, address);
     let done = Arc::new(AtomicBool::new(false));
@@ -53,13 +43,7 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
             std::thread::spawn(move || send_bodies(address, &key, &done))
         })
         .collect();
-    let writers: Vec<_> = (0..WRITERS)
-        .map(|writer| {
-            let key = Credential::Key(Secret::new(lab.key.as_str()));
-            let client = Client::remote(&format!("http://{address}"), &key).unwrap();
-            tokio::spawn(write(client, writer, done.clone()))
-        })
-        .collect();
+    let writers = writers(&lab, address, &done);
     let (slices, slice) = (run.scaled(10, 3), Duration::from_secs(6));
     let (mut deaths, mut healthy, mut room_kib) = (0, 0, ROOM_KIB);
     for _ in 0..slices {
@@ -89,16 +73,10 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     for hog in hogs {
         hog.join().unwrap();
     }
-    let mut written = Vec::new();
-    for writer in writers {
-        written.extend(writer.await.unwrap());
-    }
-    let delivered = lab.delivered_within(Duration::from_secs(60)).await;
+    let patience = Duration::from_secs(60);
+    let (missing, delivered, duplicates) = kept(&lab, writers, 20, patience).await;
     let off = "select count(*) from cms_webhook_subscriptions where not active";
     let off = lab.count(off).await;
-    let stored = lab.texts("select name from cms_settings where name like 'w%'").await;
-    let missing = written.iter().filter(|name| !stored.contains(name)).count();
-    let (arrived, duplicates) = lab.record.jobs_and_duplicates();
     let (code, _) = served.terminate();
     vec![
         Finding::new(
@@ -106,17 +84,9 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
             format!("{deaths} in {slices} times"),
             deaths > 0,
         ),
-        Finding::new(
-            "acknowledged writes that are missing: none",
-            format!("{missing} of {}", written.len()),
-            missing == 0 && written.len() > 20,
-        ),
+        missing,
         Finding::equal("receivers switched off", off, 0),
-        Finding::new(
-            format!("{LANES} deliveries for each record that is stored, by themselves"),
-            format!("{arrived} deliveries of {} records", stored.len()),
-            delivered.is_some() && arrived == LANES * stored.len(),
-        ),
+        delivered,
         Finding::new(
             "duplicates: at most what was under way when a process died",
             duplicates.to_string(),
@@ -154,10 +124,7 @@ fn send_bodies(address: SocketAddr, key: &str, done: &AtomicBool) {
 }
 
 fn data_kib(served: &Served) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", served.child.id()));
-    let status = status.unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmData:")).unwrap_or("0");
-    line.trim().trim_end_matches(" kB").parse().expect("a number")
+    kib(served.child.id(), "VmData").unwrap_or_default() as u64
 }
 
 fn limit_data(served: &Served, soft: &str) {

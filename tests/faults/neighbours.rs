@@ -95,13 +95,11 @@ async fn measured(run: &Run, faults: bool) -> Measured {
     while healthy().count() < expected && began.elapsed() < Duration::from_secs(30) {
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
-    let waiting = lab
-        .count(&format!(
-            "select count(*) from cms_webhook_queue q \
-             where q.status in ('pending', 'retry', 'held') \
-             and q.subscription_id = {DEAD}"
-        ))
-        .await;
+    let waiting = format!(
+        "cms_webhook_queue where status in ('pending', 'retry', 'held') \
+         and subscription_id = {DEAD}"
+    );
+    let waiting = lab.database.rows(&waiting).await;
     drop(served);
     let mut delays: Vec<_> = healthy()
         .filter(|arrival| !warm.contains(&arrival.job))

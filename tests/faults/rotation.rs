@@ -1,20 +1,13 @@
 //! 19: the secret is replaced again and again while deliveries go out.
 
-use std::{
-    collections::BTreeSet,
-    sync::Arc,
-    time::{Duration, Instant},
-};
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
 
-use cms_core::{
-    Actor,
-    webhooks::{SignedHeaders, verify},
-};
+use cms_core::Actor;
 
 use crate::{
     lab::{EVENT, Lab, Run, now},
     report::Finding,
-    support::{Answer, Delivery},
+    support::{Answer, Delivery, webhooks::is_signed},
 };
 
 const ROTATIONS: usize = 20;
@@ -75,11 +68,7 @@ async fn rotated(run: &Run, grace_s: i64) -> Rotated {
     for n in 0..ROTATIONS {
         lab.emit(EVENT, batch).await;
         // In the midst of them.
-        let began = Instant::now();
-        while lab.record.count() < n * batch + batch / 2 && began.elapsed() < Duration::from_secs(2)
-        {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        lab.arrived(n * batch + batch / 2, 2).await;
         let mut change = lab.cms.change(Actor::Operator).await.unwrap();
         // A grace is refused while the one before lasts: a rotation without one ends that first.
         let graces = if grace_s > 0 { vec![0, grace_s] } else { vec![0] };
@@ -92,10 +81,7 @@ async fn rotated(run: &Run, grace_s: i64) -> Rotated {
         secrets.last_mut().unwrap().1 = now();
         secrets.extend(new.into_iter().map(|secret| (secret, i64::MAX)));
     }
-    let began = Instant::now();
-    while lab.record.count() < jobs && began.elapsed() < Duration::from_secs(30) {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    lab.arrived(jobs, 30).await;
     let mut seen = Rotated { count: jobs, ..Rotated::default() };
     for (arrival, delivery) in lab.record.arrivals().iter().zip(lab.receiver.deliveries()) {
         let signed: Vec<_> =
@@ -113,11 +99,6 @@ async fn rotated(run: &Run, grace_s: i64) -> Rotated {
 }
 
 fn fits(secret: &str, delivery: &Delivery) -> bool {
-    let header = |name: &str| delivery.headers[name].as_str();
-    let received = SignedHeaders {
-        id: header("webhook-id"),
-        timestamp: header("webhook-timestamp"),
-        signature: header("webhook-signature"),
-    };
-    verify(secret, &received, &delivery.body, header("webhook-timestamp").parse().unwrap()).is_ok()
+    let at = delivery.headers["webhook-timestamp"].parse().unwrap();
+    is_signed(secret, delivery, at).is_ok()
 }

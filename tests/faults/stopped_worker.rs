@@ -29,18 +29,15 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     lab.subscribe(LANES, &[EVENT]).await;
     lab.emit(EVENT, ROWS / LANES).await;
     let stopped = Worker::start(&lab, 600, &[]);
-    let began = Instant::now();
-    while lab.record.count() < ROWS && began.elapsed() < Duration::from_secs(30) {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-    stopped.signal("STOP");
+    lab.arrived(ROWS, 30).await;
+    stopped.signal("-STOP");
     let rows = lab.jobs("'sending'").await;
     let second = lab.serve(&[], &[]);
     // Twice the lease, and until what failed then for the second time is due in two minutes only.
     tokio::time::sleep(2 * LEASE + Duration::from_secs(8)).await;
     second.terminate();
     let before = state(&lab).await;
-    stopped.signal("CONT");
+    stopped.signal("-CONT");
     let lost = "select count(*) from cms_webhook_deliveries where outcome = 'lease_lost'";
     let began = Instant::now();
     while lab.count(lost).await < i64::try_from(rows).unwrap()
@@ -51,9 +48,8 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let after = state(&lab).await;
     drop(stopped);
     let arrivals = lab.record.per_job();
-    let delivered = lab
-        .texts("select cast(id as text) from cms_webhook_queue where status = 'delivered'")
-        .await;
+    let delivered = "select cast(id as text) from cms_webhook_queue where status = 'delivered'";
+    let delivered = lab.texts(delivered).await;
     let most = delivered.iter().map(|id| arrivals[&id.parse().unwrap()]).max().unwrap_or(0);
     let changed: Vec<_> =
         before.iter().zip(&after).filter(|(before, after)| before != after).collect();
@@ -80,19 +76,10 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
 
 /// Every row and every counter, as text.
 async fn state(lab: &Lab) -> Vec<String> {
-    let mut state = lab
-        .texts(
-            "select 'job ' || id || ' ' || status || ' ' || retry_count || ' ' || lease_token \
-             || ' ' || next_retry_at || ' ' || coalesce(settled_at, 0) \
-             from cms_webhook_queue order by id",
-        )
-        .await;
-    state.extend(
-        lab.texts(
-            "select 'subscription ' || id || ' failures ' || failure_count \
-             || ' not before ' || not_before from cms_webhook_subscriptions order by id",
-        )
-        .await,
-    );
-    state
+    let jobs = "select 'job ' || id || ' ' || status || ' ' || retry_count || ' ' || lease_token \
+                || ' ' || next_retry_at || ' ' || coalesce(settled_at, 0) \
+                from cms_webhook_queue order by id";
+    let lanes = "select 'subscription ' || id || ' failures ' || failure_count \
+                 || ' not before ' || not_before from cms_webhook_subscriptions order by id";
+    [lab.texts(jobs).await, lab.texts(lanes).await].concat()
 }

@@ -29,7 +29,7 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
     let mut worker = Worker::start(&lab, 25, &[]);
     under_way(&lab).await;
     let began = Instant::now();
-    worker.signal("TERM");
+    worker.signal("-TERM");
     let mut end = None;
     while end.is_none() && began.elapsed() < Duration::from_secs(30) {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -50,10 +50,7 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
 }
 
 async fn under_way(lab: &Lab) {
-    let (began, before) = (Instant::now(), lab.record.count());
-    while lab.record.count() < before + 200 && began.elapsed() < Duration::from_secs(20) {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    lab.arrived(lab.record.count() + 200, 20).await;
 }
 
 async fn ended(name: &str, well: bool, took: Duration, lab: &Lab) -> Vec<Finding> {

@@ -28,15 +28,8 @@ const OPENS: [(&str, &str); 19] = [
 ];
 /// What opens a file.
 const CALLS: [&str; 9] = [
-    "File::open(",
-    "File::create(",
-    "File::options(",
-    "OpenOptions::new(",
-    "fs::read(",
-    "fs::read_to_string(",
-    "fs::write(",
-    "fs::copy(",
-    "NamedTempFile::new(",
+    "File::open(", "File::create(", "File::options(", "OpenOptions::new(", "fs::read(",
+    "fs::read_to_string(", "fs::write(", "fs::copy(", "NamedTempFile::new(",
 ];
 
 #[test]

@@ -203,7 +203,7 @@ async fn hostile_submissions_have_coded_outcomes() {
 #[tokio::test]
 async fn a_flood_is_limited() {
     let memory = |settings: &mut Settings| settings.limiter.store = LimiterStore::Memory;
-    let site = Site::builder().await.settings(memory).open().await;
+    let site = Site::with(memory).await;
     open(&site, "contact", json!({})).await;
     let good = json!({"form": "contact", "answers": {"name": "x"}});
     for _ in 0..100 {

@@ -5,6 +5,13 @@
 //! is pinned to core 0. Loopback only; ends by itself after a minute.
 
 mod server;
+#[path = "../support/mod.rs"]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "shared with the integration tests, which use all of it"
+)]
+mod support;
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -14,6 +21,7 @@ use std::{
 use serde_json::{Value as Json, json};
 
 use server::{Client, Server};
+use support::TestDatabase;
 
 /// Rounds of each kind, in turn, because machines are shared; medians are printed.
 const ROUNDS: usize = 9;
@@ -31,8 +39,8 @@ fn main() {
     if !std::env::args().any(|argument| argument == "--bench") {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let server = Server::start(folder.path());
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let server = Server::start(runtime.block_on(TestDatabase::sqlite()));
     server.call("create", &funnel());
     server.call("publish", &json!({"id": 1}));
     let (mut ratios, mut rates) = (Vec::new(), Vec::new());

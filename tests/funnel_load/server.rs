@@ -1,51 +1,35 @@
 //! The server under load, and clients that keep their connections.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{Read, Write},
     net::TcpStream,
-    path::Path,
-    process::{Child, Command, Stdio},
+    process::Command,
     sync::atomic::{AtomicU64, Ordering},
     time::Duration,
 };
 
 use serde_json::{Value as Json, json};
 
+use crate::support::{
+    TestDatabase,
+    process::{self, Served},
+};
+
 pub struct Server {
-    child: Child,
-    address: String,
+    served: Served,
     key: String,
     names: AtomicU64,
+    _database: TestDatabase,
 }
 
 impl Server {
-    pub fn start(folder: &Path) -> Self {
-        let me = std::env::current_exe().expect("a path");
-        let binary = me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms");
-        assert!(binary.is_file(), "{} is missing: build cms-cli first", binary.display());
-        let command = |arguments: &[&str]| {
-            let mut command = Command::new("taskset");
-            command.args(["-c", "0"]).arg(&binary).arg("--dir").arg(folder).args(arguments);
-            command
-        };
-        assert!(command(&["init", "-q"]).status().expect("started").success());
-        let key = command(&["keys", "create", "-q", "--name", "load", "--right", "*"]).output();
-        let key = String::from_utf8(key.expect("a key").stdout).expect("text").trim().to_owned();
-        let mut child = command(&["serve", "--listen", "127.0.0.1:0"])
-            .env("CMS_LIMITER__STORE", "off")
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("started");
-        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let address = loop {
-            let line = lines.next().expect("the server is ready some time").expect("a line");
-            if let Some(address) = line.strip_prefix("ready http://") {
-                break address.to_owned();
-            }
-        };
-        // Nothing may block on a full pipe.
-        std::thread::spawn(move || lines.for_each(drop));
-        Self { child, address, key, names: AtomicU64::new(0) }
+    pub fn start(database: TestDatabase) -> Self {
+        let key = process::init(&database);
+        let mut pinned = Command::new("taskset");
+        pinned.args(["-c", "0"]);
+        let serve = process::command(&database, &["serve", "--listen", "127.0.0.1:0"]);
+        let served = Served::start_command(process::run_by(pinned, &serve), "", &[]);
+        Self { served, key, names: AtomicU64::new(0), _database: database }
     }
 
     /// An action of the backend.
@@ -56,26 +40,19 @@ impl Server {
     }
 
     pub fn client(&self) -> Client<'_> {
-        let stream = TcpStream::connect(&self.address).expect("a connection");
+        let stream = TcpStream::connect(self.served.address()).expect("a connection");
         stream.set_nodelay(true).expect("set");
         Client { server: self, stream, reply: Vec::new() }
     }
 
     /// What all its threads have computed so far.
     pub fn cpu(&self) -> Duration {
-        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.child.id()));
+        let tasks = std::fs::read_dir(format!("/proc/{}/task", self.served.child.id()));
         let nanos = tasks.into_iter().flatten().flatten().filter_map(|task| {
             let stat = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
             stat.split(' ').next()?.parse::<u64>().ok()
         });
         Duration::from_nanos(nanos.sum())
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

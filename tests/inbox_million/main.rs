@@ -18,7 +18,7 @@ use cms_core::funnels::InboxQuery;
 use futures_util::StreamExt as _;
 use serde_json::json;
 
-use support::{Site, TestDatabase};
+use support::{Site, TestDatabase, process};
 
 /// Requests of each kind; the median counts.
 const TIMES: usize = 21;
@@ -80,7 +80,7 @@ async fn measure(engine: &str, database: TestDatabase, rows: u32) {
     if site.database.is_postgres() {
         site.database.run("vacuum analyze cms_formfunnel_submissions".to_owned()).await;
     }
-    let read = |n: usize| format!("filter[submission_id]={}", n as u32 * 7919 % rows + 1);
+    let read = |n: usize| line(&format!("filter[submission_id]={}", n as u32 * 7919 % rows + 1));
     let by_id = median(&site, read).await;
     println!("{:<22} {by_id:>9.1?}", "read by id");
     let mut worst = Duration::ZERO;
@@ -90,7 +90,7 @@ async fn measure(engine: &str, database: TestDatabase, rows: u32) {
             None => query.to_owned(),
         };
         judge_plan(&site, name, query).await;
-        let took = median(&site, |_| asked.clone()).await;
+        let took = median(&site, |_| line(&asked)).await;
         worst = worst.max(took);
         let ratio = took.as_secs_f64() / by_id.as_secs_f64();
         println!("{name:<22} {took:>9.1?}  {ratio:.2} reads by id");
@@ -104,13 +104,12 @@ async fn measure(engine: &str, database: TestDatabase, rows: u32) {
 }
 
 async fn fill(database: &TestDatabase, rows: u32) {
-    let series = if database.is_postgres() {
-        format!("generate_series(2, {rows}) as n (i)")
-    } else {
-        format!(
+    let series = match database.is_postgres() {
+        true => format!("generate_series(2, {rows}) as n (i)"),
+        false => format!(
             "(with recursive n (i) as (select 2 union all select i + 1 from n where i < {rows}) \
              select i from n) n"
-        )
+        ),
     };
     let sql = format!(
         "insert into cms_formfunnel_submissions (funnel_id, version_id, version, session_uuid, \
@@ -151,7 +150,7 @@ async fn cursor(site: &Site, query: &str, pages: usize) -> Option<String> {
 async fn median(site: &Site, asks: impl Fn(usize) -> String) -> Duration {
     let mut times = Vec::new();
     for n in 0..TIMES {
-        let line = line(&asks(n));
+        let line = asks(n);
         let began = Instant::now();
         site.admin(&line).expect(200).await;
         times.push(began.elapsed());
@@ -175,7 +174,8 @@ async fn judge_plan(site: &Site, name: &str, query: &str) {
 async fn export(site: &Site) {
     // What was the most until now is forgotten.
     let _ = std::fs::write("/proc/self/clear_refs", "5");
-    let before = resident("VmRSS:");
+    let mib = |name| process::kib(std::process::id(), name).unwrap_or_default() / 1024;
+    let before = mib("VmRSS");
     let query = InboxQuery::parse([]).expect("a query");
     let mut table = site.cms.funnels().export_table(None, query).await.expect("a table").rows;
     let (mut rows, began) = (0_u32, Instant::now());
@@ -187,7 +187,7 @@ async fn export(site: &Site) {
         }
     }
     let rate = f64::from(rows) / began.elapsed().as_secs_f64();
-    let peak = resident("VmHWM:");
+    let peak = mib("VmHWM");
     println!("export of {rows}: {rate:.0} rows/s, {before} MiB before, {peak} MiB at most");
 }
 
@@ -226,21 +226,7 @@ async fn analytics(site: &Site) {
 
 async fn thirty_days(site: &Site, name: &str) {
     let line = "GET /api/backend/formfunnel?action=analytics&funnel_id=leads";
-    let mut times = Vec::new();
-    for _ in 0..TIMES {
-        let began = Instant::now();
-        site.admin(line).expect(200).await;
-        times.push(began.elapsed());
-    }
-    times.sort_unstable();
-    let (took, aim) = (times[TIMES / 2], Duration::from_millis(300));
+    let (took, aim) = (median(site, |_| line.to_owned()).await, Duration::from_millis(300));
     let told = if took <= aim { "within" } else { "MORE THAN" };
     println!("{name:<22} {took:>9.1?}, {told} {aim:?}");
-}
-
-fn resident(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix(name));
-    let kib = line.and_then(|rest| rest.trim().split(' ').next()?.parse().ok());
-    kib.unwrap_or(0_u64) / 1024
 }

@@ -14,9 +14,7 @@ use crate::support::{
 async fn without_index() -> (TestDatabase, String) {
     let database = TestDatabase::new().await;
     process::run(&database, &["init"]);
-    let folder = database.folder().join("plugins/work");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("plugin.json"), declared().to_string()).unwrap();
+    database.write_plugin(&declared());
     let site = Site::on(database).open().await;
     super::add(&client(&site.cms), 1).await;
     site.cms.close().await;

@@ -41,44 +41,16 @@ fn main() {
 
 const ITEM: &str = "/api/backend/item?table=things&id=777";
 
-struct Case {
-    name: &'static str,
-    target: &'static str,
-    keyed: bool,
-    conditional: bool,
-    /// A share of bare hyper, from the performance anchors.
-    goal: f64,
-}
+const HOME: &str = "/api/pages?view=home";
+const LIST: &str = "/api/backend/item?table=things&limit=20";
 
-const CASES: &[Case] = &[
-    Case {
-        name: "anonymous GET, cached",
-        target: "/api/pages?view=home",
-        keyed: false,
-        conditional: false,
-        goal: 0.85,
-    },
-    Case {
-        name: "anonymous GET, 304",
-        target: "/api/pages?view=home",
-        keyed: false,
-        conditional: true,
-        goal: 0.85,
-    },
-    Case {
-        name: "keyed GET of one item",
-        target: ITEM,
-        keyed: true,
-        conditional: false,
-        goal: 0.45,
-    },
-    Case {
-        name: "keyed list of 20",
-        target: "/api/backend/item?table=things&limit=20",
-        keyed: true,
-        conditional: false,
-        goal: 0.40,
-    },
+/// Name, target, whether with a key, whether conditional, and the goal: a share of bare hyper, from
+/// the performance anchors.
+const CASES: &[(&str, &str, bool, bool, f64)] = &[
+    ("anonymous GET, cached", HOME, false, false, 0.85),
+    ("anonymous GET, 304", HOME, false, true, 0.85),
+    ("keyed GET of one item", ITEM, true, false, 0.45),
+    ("keyed list of 20", LIST, true, false, 0.40),
 ];
 
 async fn measure(only_writes: bool) {
@@ -102,13 +74,13 @@ async fn measure(only_writes: bool) {
         "{:<24} {:>10} {:>10} {:>7} {:>7} {:>7}  {:>9} {:>9}",
         "", "bare/s", "cms/s", "ratio", "cpu", "goal", "p50", "p99"
     );
-    for case in CASES {
-        let server = if case.keyed { &keyed } else { &open };
-        let key = case.keyed.then_some(site.key.as_str());
-        let mut request = client::Request::new(case.target, key, None);
+    for &(name, target, has_key, is_conditional, goal) in CASES {
+        let server = if has_key { &keyed } else { &open };
+        let key = has_key.then_some(site.key.as_str());
+        let mut request = client::Request::new(target, key, None);
         let sample = request.once(server.address).await;
-        if case.conditional {
-            request = client::Request::new(case.target, key, sample.header("etag"));
+        if is_conditional {
+            request = client::Request::new(target, key, sample.header("etag"));
         }
         let sample = request.once(server.address).await;
         let bare = site::Bare::start(&sample.bytes);
@@ -124,11 +96,9 @@ async fn measure(only_writes: bool) {
         rounds.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (ratio, base, ours) = &rounds[ROUNDS / 2];
         println!(
-            "{:<24} {base:>10.0} {:>10.0} {ratio:>7.3} {:>7.3} {:>7.2}  {:>9.0?} {:>9.0?}",
-            case.name,
+            "{name:<24} {base:>10.0} {:>10.0} {ratio:>7.3} {:>7.3} {goal:>7.2}  {:>9.0?} {:>9.0?}",
             ours.rate,
             cpu[ROUNDS / 2],
-            case.goal,
             ours.p50,
             ours.p99
         );
@@ -142,7 +112,7 @@ async fn measure(only_writes: bool) {
     );
     flood(&open).await;
     if let Some(seconds) = std::env::var("CMS_SOAK_S").ok().and_then(|text| text.parse().ok()) {
-        let request = client::Request::new(CASES[0].target, None, None);
+        let request = client::Request::new(HOME, None, None);
         let (before, soaked) =
             (open.resident_kib(), client::run(&open, &request, Duration::from_secs(seconds)).await);
         println!(
@@ -220,7 +190,7 @@ async fn writes(site: &site::Site, server: &site::Running) {
 
 /// One address that does not stop: what it gets, and what refusing costs.
 async fn flood(server: &site::Running) {
-    let request = client::Request::new(CASES[0].target, None, None).flood();
+    let request = client::Request::new(HOME, None, None).flood();
     // The first empties the bucket.
     client::run(server, &request, Duration::from_millis(200)).await;
     let bare = site::Bare::start(&request.once(server.address).await.bytes);

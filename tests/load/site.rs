@@ -8,6 +8,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use serde_json::{Value as Json, json};
+
 use crate::database::TestDatabase;
 
 /// Ties a process to a core; without `taskset` both sides share all cores, and the figures mean
@@ -85,12 +87,8 @@ impl Bare {
         file.write_all(reply).expect("written");
         let me = std::env::current_exe().expect("a path");
         let mut command = pinned(me.to_str().expect("a path"));
-        let mut child = command
-            .arg("bare-server")
-            .arg(file.path())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("started");
+        command.arg("bare-server").arg(file.path()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("started");
         let lines = child.stdout.take().expect("a pipe");
         let running = Running::new(child, lines);
         Self { running, _file: file }
@@ -116,53 +114,32 @@ impl Site {
             "{} is missing: cargo build --release -p cms-cli",
             binary.display()
         );
-        println!(
-            "binary: {:.1} MiB",
-            std::fs::metadata(&binary).expect("a file").len() as f64 / 1_048_576.0
-        );
+        let bytes = std::fs::metadata(&binary).expect("a file").len();
+        println!("binary: {:.1} MiB", bytes as f64 / 1_048_576.0);
         let mut site = Self { database, binary, key: String::new() };
-        let columns: Vec<String> = (1..=9)
-            .map(|n| {
-                format!(
-                    "{{\"name\":\"c{n}\",\"type\":\"{}\"}}",
-                    if n % 3 == 0 { "integer" } else { "text" }
-                )
-            })
-            .collect();
-        let plugin = format!(
-            "{{\"id\":\"load\",\"tables\":[{{\"name\":\"things\",\"columns\":[{}]}}]}}",
-            columns.join(",")
-        );
+        let kind = |n: u32| if n.is_multiple_of(3) { "integer" } else { "text" };
+        let column = |n: u32| json!({"name": format!("c{n}"), "type": kind(n)});
+        let columns: Vec<_> = (1..=9).map(column).collect();
+        let plugin = json!({"id": "load", "tables": [{"name": "things", "columns": columns}]});
         let plugins = site.database.folder().join("plugins/load");
         std::fs::create_dir_all(&plugins).expect("a folder");
-        std::fs::write(plugins.join("plugin.json"), plugin).expect("written");
+        std::fs::write(plugins.join("plugin.json"), plugin.to_string()).expect("written");
         site.run(&["init", "-q"], "");
         let row = |n: u32| {
-            let cells: Vec<String> = (1..=9)
-                .map(|c| {
-                    if c % 3 == 0 {
-                        format!("\"c{c}\":{}", n * c)
-                    } else {
-                        format!("\"c{c}\":\"{}\"", format!("value {c} of row {n} ").repeat(5))
-                    }
-                })
-                .collect();
-            format!("{{{}}}\n", cells.join(","))
+            let value = |c: u32| match kind(c) {
+                "integer" => json!(n * c),
+                _ => json!(format!("value {c} of row {n} ").repeat(5)),
+            };
+            let cells: Json = (1..=9).map(|c| (format!("c{c}"), value(c))).collect();
+            format!("{cells}\n")
         };
-        site.run(
-            &["items", "import", "things", "-", "--format", "jsonl", "-q"],
-            &(1..=10_000).map(row).collect::<String>(),
-        );
-        let page = format!(
-            "{{\"title\":\"Home\",\"url_rewrite\":\"/\",\"view\":\"home\",\"published\":true,\
-             \"meta_description\":\"{}\"}}",
-            "word ".repeat(150)
-        );
-        site.run(&["items", "create", "pages", "-"], &page);
-        site.key = site
-            .run(&["keys", "create", "-q", "--name", "load", "--right", "*"], "")
-            .trim()
-            .to_owned();
+        let rows: String = (1..=10_000).map(row).collect();
+        site.run(&["items", "import", "things", "-", "--format", "jsonl", "-q"], &rows);
+        let page = json!({"title": "Home", "url_rewrite": "/", "view": "home", "published": true,
+                          "meta_description": "word ".repeat(150)});
+        site.run(&["items", "create", "pages", "-"], &page.to_string());
+        let key = site.run(&["keys", "create", "-q", "--name", "load", "--right", "*"], "");
+        site.key = key.trim().to_owned();
         site
     }
 
@@ -189,23 +166,18 @@ impl Site {
     pub fn serve(&self, variables: &[(&str, &str)]) -> Running {
         let mut command = self.of_site(pinned(self.binary.to_str().expect("a path")));
         command.args(["serve", "--listen", "127.0.0.1:0"]);
-        let mut child = command
-            .envs(variables.iter().copied())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("started");
+        command.envs(variables.iter().copied()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("started");
         let lines = child.stderr.take().expect("a pipe");
         Running::new(child, lines)
     }
 
     pub fn time_to_ready(&self) -> Duration {
-        let mut times: Vec<Duration> = (0..5)
-            .map(|_| {
-                let began = Instant::now();
-                drop(self.serve(&[]));
-                began.elapsed()
-            })
-            .collect();
+        let mut times = [(); 5].map(|()| {
+            let began = Instant::now();
+            drop(self.serve(&[]));
+            began.elapsed()
+        });
         times.sort_unstable();
         times[2]
     }

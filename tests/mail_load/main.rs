@@ -13,12 +13,9 @@ use cms_core::{
     Actor, Cms,
     mail::{Mail, MailAddress, Subject},
     settings::Settings,
+    testing::{Answer, Receiver},
 };
 use serde_json::json;
-use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpListener,
-};
 
 const MAILS: usize = 10_000;
 const TIME: Duration = Duration::from_secs(5);
@@ -35,13 +32,18 @@ fn main() {
 
 async fn measure() {
     let works = Arc::new(AtomicBool::new(false));
-    let url = provider(works.clone()).await;
+    let seen = works.clone();
+    let provider = Receiver::scripted(move |_, _| match seen.load(Ordering::SeqCst) {
+        true => Answer::Json(200, json!({"id": "1"})),
+        false => Answer::Status(503),
+    });
+    let provider = provider.await;
     let folder = tempfile::tempdir().expect("a folder");
     let mut settings = Settings::default();
     settings.dirs.data = folder.path().to_owned();
     settings.mail.from = Some("shop@example.org".to_owned());
     settings.mail.transactional.kind = Some("json".to_owned());
-    settings.mail.transactional.url = Some(url);
+    settings.mail.transactional.url = Some(provider.url.clone());
     let cms = Cms::open(settings).await.expect("a site");
     let background = cms.background();
     writes(&cms).await;
@@ -95,46 +97,4 @@ async fn writes(cms: &Cms) -> f64 {
         writer.await.expect("an end");
     }
     done.load(Ordering::SeqCst) as f64 / began.elapsed().as_secs_f64()
-}
-
-/// A provider of the kind `json` on loopback.
-async fn provider(works: Arc<AtomicBool>) -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    let url = format!("http://{}/", listener.local_addr().expect("an address"));
-    tokio::spawn(async move {
-        while let Ok((mut stream, _)) = listener.accept().await {
-            let works = works.clone();
-            tokio::spawn(async move {
-                let mut bytes = Vec::new();
-                loop {
-                    let text = String::from_utf8_lossy(&bytes).into_owned();
-                    let head = text.find("\r\n\r\n");
-                    let length =
-                        text.to_lowercase().split("content-length: ").nth(1).and_then(|rest| {
-                            rest.split("\r\n").next().and_then(|n| n.parse::<usize>().ok())
-                        });
-                    if let (Some(head), Some(length)) = (head, length)
-                        && bytes.len() >= head + 4 + length
-                    {
-                        bytes.drain(..head + 4 + length);
-                        let (status, body) = match works.load(Ordering::SeqCst) {
-                            true => (200, r#"{"id":"1"}"#),
-                            false => (503, "{}"),
-                        };
-                        let size = body.len();
-                        let reply =
-                            format!("HTTP/1.1 {status} X\r\ncontent-length: {size}\r\n\r\n{body}");
-                        if stream.write_all(reply.as_bytes()).await.is_err() {
-                            return;
-                        }
-                        continue;
-                    }
-                    if !matches!(stream.read_buf(&mut bytes).await, Ok(1..)) {
-                        return;
-                    }
-                }
-            });
-        }
-    });
-    url
 }

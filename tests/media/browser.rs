@@ -2,7 +2,6 @@
 //! with `CMS_TEST_BROWSER=1` only, as `.ci/full` sets it.
 
 use std::{
-    process::Stdio,
     sync::{Arc, Mutex},
     time::Duration,
 };
@@ -11,7 +10,6 @@ use cms_http::Server;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
-    process::Command,
 };
 
 use super::hostile;
@@ -71,22 +69,8 @@ async fn listen() -> (TcpListener, String) {
 /// Opens an address as a person does who stays for some seconds. Returns whether the browser
 /// ended by itself: mostly it does not, where it has saved a file.
 async fn visit(url: &str) -> bool {
-    let profile = tempfile::tempdir().unwrap();
-    let output = Command::new("chromium")
-        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
-        .args(["--no-proxy-server", "--disable-background-networking", "--disable-sync"])
-        .args(["--disable-component-update", "--disable-dev-shm-usage"])
-        .args(["--disable-popup-blocking", "--autoplay-policy=no-user-gesture-required"])
-        .arg(format!("--user-data-dir={}", profile.path().display()))
-        .args(["--timeout=4000", "--dump-dom", url])
-        .stdin(Stdio::null())
-        .kill_on_drop(true)
-        .output();
-    let ended = tokio::time::timeout(Duration::from_secs(15), output).await;
-    let shown = ended.map(|output| {
-        output.expect("CMS_TEST_BROWSER is set, so chromium must be installed");
-    });
-    shown.is_ok()
+    let flags = ["--autoplay-policy=no-user-gesture-required", "--timeout=4000"];
+    crate::browser::open(url, &flags, Duration::from_secs(15)).await.is_some()
 }
 
 /// Some at a time. What the canary hears names the file. Returns which ended by themselves.
@@ -118,11 +102,9 @@ async fn hostile_files_run_nothing_in_a_browser() {
     if std::env::var_os("CMS_TEST_BROWSER").is_none() {
         return;
     }
-    let site = Site::builder()
-        .await
-        .settings(|settings| settings.media.types = hostile::TYPES.map(str::to_owned).to_vec())
-        .open()
-        .await;
+    let site =
+        Site::with(|settings| settings.media.types = hostile::TYPES.map(str::to_owned).to_vec())
+            .await;
     let (listener, canary) = listen().await;
     let files = hostile::files(&canary);
     // What the same bytes do where nobody takes care: else the canary might be deaf.

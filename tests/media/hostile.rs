@@ -8,18 +8,10 @@ pub struct Hostile {
 }
 
 /// What the settings must take.
+#[rustfmt::skip]
 pub const TYPES: [&str; 11] = [
-    "image/png",
-    "image/jpeg",
-    "image/gif",
-    "image/svg+xml",
-    "text/html",
-    "text/plain",
-    "application/pdf",
-    "application/zip",
-    "video/mp4",
-    "audio/wav",
-    "image/webp",
+    "image/png", "image/jpeg", "image/gif", "image/svg+xml", "text/html", "text/plain",
+    "application/pdf", "application/zip", "video/mp4", "audio/wav", "image/webp",
 ];
 
 /// Every way of a page to call somebody without a click.

@@ -98,9 +98,7 @@ fn declare(database: &TestDatabase, indexes: &Json) {
             {"name": "title", "type": "text"},
         ],
     }]});
-    let folder = database.folder().join("plugins/work");
-    std::fs::create_dir_all(&folder).expect("a folder");
-    std::fs::write(folder.join("plugin.json"), manifest.to_string()).expect("a file");
+    database.write_plugin(&manifest);
 }
 
 async fn fill(database: &TestDatabase, rows: u32) {

@@ -126,8 +126,7 @@ async fn pages_in_a_page_cost_a_statement_for_each_level() {
 
 #[tokio::test]
 async fn a_large_page_comes_from_memory_as_any_reply_does() {
-    let site =
-        Site::builder().await.settings(|settings| settings.cache.enabled = true).open().await;
+    let site = Site::with(|settings| settings.cache.enabled = true).await;
     let pages = json!({"id": 1, "language_short": "en", "url_rewrite": "/", "title": "Home"});
     site.create("/api/backend/item?table=pages", pages).await;
     let (ids, _) = grow(&site, 40).await;

@@ -19,13 +19,8 @@ use crate::{
 async fn state(site: &Site) -> (Vec<Json>, Vec<i64>) {
     let mut counts = site.traces().await;
     for table in [
-        "cms_page_rows",
-        "cms_page_cols",
-        "cms_page_row_col_widget",
-        "cms_page_widget_item",
-        "cms_page_edits",
-        "cms_page_revisions",
-        "cms_page_links",
+        "cms_page_rows", "cms_page_cols", "cms_page_row_col_widget", "cms_page_widget_item",
+        "cms_page_edits", "cms_page_revisions", "cms_page_links",
     ] {
         counts.push(site.database.rows(table).await);
     }

@@ -1,5 +1,4 @@
 use std::{
-    fs,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering::SeqCst},
@@ -26,16 +25,12 @@ fn declare(site: &Site, round: usize) {
 
 /// As [`declare`], with this title.
 fn entitled(site: &Site, round: usize, title: &str) {
-    let folder = site.database.folder().join("plugins/shop");
-    let own = folder.join("widgets/teaser");
-    fs::create_dir_all(&own).unwrap();
-    fs::write(own.join("w.svg"), "<svg/>").unwrap();
     let field = |n: usize| json!({"row": format!("new_{n}"), "type": "text"});
     let rows: Vec<_> = (0..=round).map(field).collect();
     let widget = json!({"widget_title": title, "widget_icon": "w.svg",
                         "widget_template": "teaser", "widget_menu": rows});
     let manifest = json!({"id": "shop", "name": "Shop", "pagebuilder_widgets": [widget]});
-    fs::write(folder.join("plugin.json"), manifest.to_string()).unwrap();
+    site.database.write_plugin(&manifest);
 }
 
 /// Applying adds columns to the tables of widgets and of items; an edit of an item looks its page

@@ -10,7 +10,7 @@ use crate::{routes::pagebuilder::titles, support::Site};
 
 /// A site with one page of 6 widgets, kept replies or not.
 async fn site(keeps: bool) -> (Site, Vec<i64>) {
-    let site = Site::builder().await.settings(|s| s.cache.enabled = keeps).open().await;
+    let site = Site::with(|s| s.cache.enabled = keeps).await;
     let page = json!({"id": 1, "language_short": "en", "url_rewrite": "/", "title": "Home"});
     site.create("/api/backend/item?table=pages", page).await;
     let mut ids = Vec::new();

@@ -65,7 +65,7 @@ fn plugin(calls: Arc<AtomicU64>) -> impl Plugin {
                 async move {
                     let all =
                         call.items().list("notes", &cms_core::items::Query::default()).await?;
-                    Ok(json!(format!("[{}]", all.records)))
+                    Ok(json!(all.records()?))
                 }
             })
             .endpoint("count", &[], move |_| {
@@ -178,7 +178,7 @@ async fn replies_are_kept_by_the_tables_that_a_handler_names() {
         let text = site.ask(line).expect(200).await.text();
         (calls.load(Ordering::SeqCst) - before, text)
     };
-    let empty = r#"{"data":"[]"}"#.to_owned();
+    let empty = r#"{"data":[]}"#.to_owned();
     assert_eq!(called("GET /api/desk_list").await, (1, empty.clone()));
     assert_eq!(called("GET /api/desk_list").await, (0, empty));
     site.insert("notes", json!({"text": "x"})).await;

@@ -24,27 +24,14 @@ fn actor_of(row: u64) -> String {
 
 async fn filled() -> Site {
     let site = Site::open().await;
-    let series = if site.database.is_postgres() {
-        format!("from generate_series(1, {ROWS}) as n (i)")
-    } else {
-        format!(
-            "from (with recursive n (i) as (select 1 union all select i + 1 from n where \
-             i < {ROWS}) select i from n)"
-        )
-    };
-    let rows = format!(
-        "insert into cms_audit \
-         (actor_kind, actor_id, action, table_name, row_id, columns, created_at) \
-         select case i % 10 when 0 then 'user' when 1 then 'key' when 2 then 'operator' \
-         else 'system' end, case when i % 10 = 0 then i % 30 when i % 10 = 1 and i < 200 then 99 \
-         when i % 10 = 1 then i % 30 end, 'update', \
-         't' || (case when i < 200 then i % 40 else i % 7 end), cast(i as text), '[]', i {series}"
-    );
+    let rows = "insert into cms_audit \
+        (actor_kind, actor_id, action, table_name, row_id, columns, created_at) \
+        select case i % 10 when 0 then 'user' when 1 then 'key' when 2 then 'operator' \
+        else 'system' end, case when i % 10 = 0 then i % 30 when i % 10 = 1 and i < 200 then 99 \
+        when i % 10 = 1 then i % 30 end, 'update', \
+        't' || (case when i < 200 then i % 40 else i % 7 end), cast(i as text), '[]', i";
     site.database.run("delete from cms_audit").await;
-    site.database.run(rows).await;
-    if site.database.is_postgres() {
-        site.database.run("analyze cms_audit").await;
-    }
+    site.database.fill(rows, ROWS as usize).await;
     site
 }
 

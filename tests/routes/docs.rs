@@ -25,7 +25,7 @@ async fn the_setting_says_who_sees_the_page() {
     for (setting, expected) in
         [(None, [200, 404, 404]), (Some(true), [200, 200, 200]), (Some(false), [404, 404, 404])]
     {
-        let site = Site::builder().await.settings(|s| s.docs.enabled = setting).open().await;
+        let site = Site::with(|s| s.docs.enabled = setting).await;
         assert_eq!(statuses(&site).await, expected, "{setting:?}");
     }
 }
@@ -56,7 +56,7 @@ async fn the_page_and_its_files_are_public_reads() {
 
 #[tokio::test]
 async fn the_page_runs_nothing_but_its_own_files() {
-    let site = Site::builder().await.settings(|s| s.docs.enabled = Some(true)).open().await;
+    let site = Site::with(|s| s.docs.enabled = Some(true)).await;
     let page = site.ask("GET /api/docs").expect(200).await;
     assert_eq!(page.header("content-type"), "text/html; charset=utf-8");
     let policy = page.header("content-security-policy");

@@ -27,8 +27,7 @@ async fn forms_are_items_and_checked_whole() {
         "redirect_url": "javascript:alert(1)",
         "retention_days": 0,
     });
-    let refused = site.admin(&format!("POST {FORMS}")).json(wrong);
-    let told = refused.refused(422, "validation_failed").await.json();
+    let told = site.invalid(&format!("POST {FORMS}"), wrong).await;
     let mut told = each(&told["errors"], "field");
     told.sort_by_key(Json::to_string);
     let expected = "fields[1] fields[2] fields[3] fields[4] name recipients[1] redirect_url \
@@ -36,8 +35,7 @@ async fn forms_are_items_and_checked_whole() {
     assert_eq!(told, expected.split(' ').collect::<Vec<_>>());
     // A list in a column is checked as well when only an entry is added.
     let list = json!({"table": "forms", "column": "recipients", "id": form["id"], "add": ["x"]});
-    let add = site.admin("POST /api/backend/actions/checklist").json(list);
-    add.refused(422, "validation_failed").await;
+    site.invalid("POST /api/backend/actions/checklist", list).await;
     assert_eq!(site.traces().await, before);
     // Whoever saw an older form changes nothing.
     let one = format!("{FORMS}&id={}", form["id"]);

@@ -18,12 +18,6 @@ fn value(made: &Json) -> String {
     made["key"].as_str().unwrap().to_owned()
 }
 
-/// All rows of a list.
-async fn all(site: &Site, list: &str) -> Json {
-    let pages = site.pages(list).await;
-    pages.iter().flat_map(|page| page.as_array().unwrap().clone()).collect()
-}
-
 #[tokio::test]
 async fn a_key_is_managed_through_the_api() {
     let site = Site::open().await;
@@ -147,21 +141,6 @@ async fn nobody_grants_what_he_does_not_hold() {
 }
 
 #[tokio::test]
-async fn a_list_of_keys_is_paged() {
-    let site = Site::open().await;
-    for _ in 0..5 {
-        site.key(&[PAGES]).await;
-    }
-    assert_eq!(each(&all(&site, "/api/backend/keys?limit=2").await, "id"), [1, 2, 3, 4, 5, 6]);
-    site.insert("settings", json!([{"name": "a"}, {"name": "b"}])).await;
-    let audit = site.admin("GET /api/backend/audit?limit=1").expect(200).await.json();
-    for cursor in ["nope", audit["meta"]["next"].as_str().unwrap()] {
-        let line = format!("GET {KEYS}?cursor={cursor}");
-        site.admin(&line).refused(400, "bad_query").await;
-    }
-}
-
-#[tokio::test]
 async fn rotation_with_and_without_grace() {
     let site = Site::open().await;
     let (id, first) = site.key_with(|_| {}, &[PAGES]).await;
@@ -225,7 +204,8 @@ async fn rights_are_granted_and_revoked_exactly() {
 #[tokio::test]
 async fn endpoints_are_listed_as_rights_that_a_key_can_hold() {
     let site = Site::open().await;
-    let mut rights = all(&site, "/api/backend/keys/endpoints?limit=10").await;
+    let pages = site.pages("/api/backend/keys/endpoints?limit=10").await;
+    let mut rights: Json = pages.iter().flat_map(|page| page.as_array().unwrap().clone()).collect();
     let rows = rights.as_array_mut().unwrap();
     let pages = json!({"endpoint": "/api/pages", "methods": ["GET"], "public": true});
     assert!(rows.contains(&pages), "{rows:?}");

@@ -74,6 +74,7 @@ async fn an_item_stands_in_the_menu_of_its_parent_and_not_below_itself() {
         (json!({"language_short": ""}), "language_short", "format"),
         (json!({"language_short": "<x>"}), "language_short", "format"),
         (json!({"language_short": "DE"}), "language_short", "format"),
+        (json!({"language_short": "pt-br"}), "language_short", "format"),
     ] {
         let alone = with(item.clone(), json!({"parent_id": null}));
         wrong(&site, &post, with(alone, change), field, code).await;

@@ -91,7 +91,7 @@ async fn metrics_are_for_those_nearby() {
         s.metrics_allow = vec!["192.0.2.0/24".parse().unwrap()];
         s.proxy_header = "X-From-Proxy".to_owned();
     };
-    let site = Site::builder().await.settings(near).open().await;
+    let site = Site::with(near).await;
     site.ask("GET /api/settings").expect(200).await;
     site.ask("GET /api/nothing").expect(401).await;
     let metrics = |peer: &str| site.ask("GET /metrics").peer(Peer(peer.parse().unwrap()));

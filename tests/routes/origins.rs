@@ -23,16 +23,9 @@ async fn origins_are_administered() {
     let other = add(&site, EVIL, false).await;
     let taken = site.admin(&format!("PATCH {path}?id={other}")).json(json!({"origin": SHOP}));
     taken.refused(409, "conflict").await;
-    for bad in [
-        "null",
-        "*",
-        "https://a.example/",
-        "ftp://a.example",
-        "https://*.example",
-        "",
-        "https://u@a.example",
-        "https://bücher.example",
-    ] {
+    let bad = "null * https://a.example/ ftp://a.example https://*.example https://u@a.example \
+               https://bücher.example";
+    for bad in bad.split(' ').chain([""]) {
         for line in [&post, &patch] {
             let refused = site.invalid(line, json!({"origin": bad})).await;
             has!(refused, {"/errors/0/field": "origin"}, "{bad}");

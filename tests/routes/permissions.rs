@@ -13,16 +13,8 @@ async fn permission_keys_of_areas_and_plugins_are_listed_a_page_at_a_time() {
                             "editable_rows": [{"column": "title", "type": "text"}]}],
     });
     let site = Site::builder().await.plugin(plugin).open().await;
-    let (mut found, mut cursor) = (Vec::new(), String::new());
-    loop {
-        let line = format!("GET /api/backend/permissions?limit=7{cursor}");
-        let page = site.admin(&line).expect(200).await.json();
-        found.extend(page["data"].as_array().expect("permissions").clone());
-        match page["meta"]["next"].as_str() {
-            Some(next) => cursor = format!("&cursor={next}"),
-            None => break,
-        }
-    }
+    let pages = site.pages("/api/backend/permissions?limit=7").await;
+    let found: Vec<_> = pages.iter().flat_map(|page| page.as_array().unwrap().clone()).collect();
     // Eight areas and one button, each to view and to edit.
     assert_eq!(found.len(), 18);
     let keys: Vec<_> = found.iter().map(|one| one["key"].as_str().expect("a key")).collect();
@@ -30,6 +22,6 @@ async fn permission_keys_of_areas_and_plugins_are_listed_a_page_at_a_time() {
     assert!(found.contains(&json!({"key": "menu_list_edit", "plugin": "menu"})), "{found:?}");
     assert!(found.contains(&json!({"key": "keys_keys_view", "plugin": "core"})), "{found:?}");
     let group = json!({"name": "all", "rights": keys});
-    site.admin("POST /api/backend/user_groups").json(group).expect(201).await;
+    site.create("/api/backend/user_groups", group).await;
     site.admin("GET /api/backend/permissions?cursor=%21").refused(400, "bad_query").await;
 }

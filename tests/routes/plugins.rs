@@ -4,52 +4,32 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     plugin_buttons::{blog, site},
-    support::{Site, TestDatabase},
+    support::{Site, TestDatabase, each, has},
 };
 
 #[tokio::test]
 async fn buttons_are_resolved_for_a_row() {
     let site = site().await;
-    let ids = |reply: Json| -> Vec<String> {
-        let all = reply["data"].as_array().unwrap().iter();
-        all.map(|one| one["button_id"].as_str().unwrap().to_owned()).collect()
-    };
     let line = "/api/backend/plugins/buttons?plugin=blog";
+    let ids = async |row: &str| each(&site.get(&format!("{line}{row}")).await, "button_id");
     let shown = site.admin(&format!("GET {line}&row=1")).expect(200).await.json();
-    let assign = &shown["data"][1];
-    assert_eq!(
-        assign["editable_rows"][0]["options"],
-        json!([
-            {"value": 1, "title": "Ada"}, {"value": 2, "title": "Bob"},
-        ])
-    );
-    assert_eq!(
-        shown["data"][0]["editable_rows"][1]["options"],
-        json!([
-            {"value": "news", "title": "news"}, {"value": "essay", "title": "essay"},
-        ])
-    );
-    assert_eq!(shown["data"][4]["buttons"][0]["placement"], "buttons");
-    assert_eq!(shown["data"][8]["placement"], "action_button");
-    site.admin("PATCH /api/backend/item?table=posts&id=1")
-        .json(json!({"status": 2}))
-        .expect(200)
-        .await;
-    let found = ids(site.admin(&format!("GET {line}&row=1")).expect(200).await.json());
-    assert!(!found.contains(&"assign".to_owned()) && found.contains(&"insert".to_owned()));
-    let found = ids(site.admin(&format!("GET {line}")).expect(200).await.json());
-    assert_eq!(found.len(), 10);
+    let kinds = json!([{"value": "news", "title": "news"}, {"value": "essay", "title": "essay"}]);
+    let people = json!([{"value": 1, "title": "Ada"}, {"value": 2, "title": "Bob"}]);
+    has!(shown["data"], {"/1/editable_rows/0/options": people,
+                         "/0/editable_rows/1/options": kinds,
+                         "/4/buttons/0/placement": "buttons", "/8/placement": "action_button"});
+    site.update("posts&id=1", json!({"status": 2})).await;
+    let found = ids("&row=1").await;
+    assert!(!found.contains(&json!("assign")) && found.contains(&json!("insert")));
+    assert_eq!(ids("").await.len(), 10);
     site.admin(&format!("GET {line}&row=77")).refused(404, "not_found").await;
     site.admin("GET /api/backend/plugins/buttons?plugin=none").refused(404, "not_found").await;
 
     let line = "GET /api/backend/plugins/content?plugin=blog&row=1&button=";
     let list = site.admin(&format!("{line}comments")).expect(200).await.data();
     assert_eq!(list["rows"].as_array().unwrap().len(), 1);
-    assert_eq!(
-        (&list["template"], &list["rows"][0]["item"]["text"]),
-        (&json!("Comment"), &json!("first"))
-    );
-    assert_eq!(list["rows"][0]["buttons"], json!(["approve"]));
+    has!(list, {"template": "Comment", "/rows/0/item/text": "first",
+                "/rows/0/buttons": ["approve"]});
     let stats = site.admin(&format!("{line}stats")).expect(200).await.data();
     assert_eq!(stats["content"]["row"], "1");
     site.admin(&format!("{line}link")).refused(400, "bad_query").await;
@@ -99,10 +79,7 @@ async fn checklists_show_what_can_be_checked() {
 #[tokio::test]
 async fn plugins_are_listed_with_their_problems() {
     let database = TestDatabase::new().await;
-    let folder = database.folder().join("plugins/broken");
-    std::fs::create_dir_all(&folder).unwrap();
-    std::fs::write(folder.join("plugin.json"), "{\n  \"id\": \"broken\",\n  \"nam\": 1\n}")
-        .unwrap();
+    database.write_manifest("broken", "{\n  \"id\": \"broken\",\n  \"nam\": 1\n}");
     let site = Site::on(database).program(blog()).open().await;
     let all = site.admin("GET /api/backend/plugins").expect(200).await.data();
     assert_eq!((&all[0]["id"], &all[1]["id"]), (&json!("blog"), &json!("broken")));

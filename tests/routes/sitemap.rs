@@ -18,7 +18,7 @@ async fn the_sitemap_lists_published_pages_with_https_links() {
         s.site_url = Some("https://site.example".to_owned());
         s.cache.enabled = true;
     };
-    let named = Site::builder().await.settings(named).open().await;
+    let named = Site::with(named).await;
     named.insert("pages", json!({"title": "a", "url_rewrite": "/a", "published": true})).await;
     let text = named.ask("GET /sitemap.xml").expect(200).await.text();
     assert!(text.contains("<loc>https://site.example/a</loc>"), "{text}");
@@ -54,19 +54,18 @@ fn addresses(reply: &Reply) -> Vec<String> {
 }
 
 /// Publishes pages with ids from 1 and addresses of that many more letters.
-async fn publish(site: &Site, count: i64, letters: usize) {
+async fn publish(site: &Site, count: usize, letters: usize) {
     let url = format!("'/{}' || cast(i as text)", "x".repeat(letters));
     let sql = format!(
-        "insert into cms_pages (id, language_short, url_rewrite, title, published) with recursive \
-         n(i) as (select 1 union all select i + 1 from n where i < {count}) select i, 'en', {url}, \
-         'a', true from n"
+        "insert into cms_pages (id, language_short, url_rewrite, title, published) \
+         select i, 'en', {url}, 'a', true"
     );
-    site.database.run(sql).await;
+    site.database.fill(&sql, count).await;
 }
 
 #[tokio::test]
 async fn many_pages_are_an_index_of_files_that_hold_each_of_them_once() {
-    let site = Site::builder().await.settings(|s| s.http.page_limit_bytes = 2000).open().await;
+    let site = Site::with(|s| s.http.page_limit_bytes = 2000).await;
     publish(&site, 60, 40).await;
     let index = site.ask("GET /sitemap.xml").expect(200).await;
     assert!(index.text().contains("<sitemapindex xmlns=\"http://www.sitemaps.org/"));
@@ -135,7 +134,7 @@ async fn the_sitemap_is_kept_and_counted() {
         s.cache.enabled = true;
         s.limiter.store = LimiterStore::Memory;
     };
-    let site = Site::builder().await.settings(counted).open().await;
+    let site = Site::with(counted).await;
     for (n, kept) in ["MISS", "HIT", "HIT"].into_iter().enumerate() {
         let reply = site.ask("GET /sitemap.xml").expect(200).await;
         assert_eq!(reply.header("x-cache"), kept);

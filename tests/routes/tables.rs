@@ -14,9 +14,7 @@ use crate::support::Site;
 #[tokio::test]
 async fn tables_are_listed_a_page_at_a_time() {
     let site = Site::open().await;
-    site.admin("POST /api/backend/item?table=settings")
-        .json(json!([{"name": "a", "value": "1"}, {"name": "b", "value": "2"}]))
-        .expect(201)
+    site.insert("settings", json!([{"name": "a", "value": "1"}, {"name": "b", "value": "2"}]))
         .await;
     let client = Client::local(site.api.clone());
     let (mut names, mut cursor) = (Vec::new(), None);

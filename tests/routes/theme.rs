@@ -2,37 +2,28 @@
 
 use serde_json::json;
 
-use crate::support::Site;
+use crate::support::{Site, each};
 
 #[tokio::test]
 async fn the_setting_names_the_theme_and_settings_the_addresses() {
-    let site = Site::builder()
-        .await
-        .settings(|settings| {
-            settings.site_url = Some("https://example.org".to_owned());
-            settings.api_url = Some("https://api.example.org/cms".to_owned());
-        })
-        .open()
-        .await;
-    let expected = |theme| {
-        json!({
-            "theme": theme,
-            "api_base": "https://api.example.org/cms/api",
-            "site_url": "https://example.org",
-        })
+    let addresses = |settings: &mut cms_core::settings::Settings| {
+        settings.site_url = Some("https://example.org".to_owned());
+        settings.api_url = Some("https://api.example.org/cms".to_owned());
     };
-    let shown = site.admin("GET /api/backend/theme").expect(200).await.data();
-    assert_eq!(shown, expected(json!(null)));
+    let site = Site::with(addresses).await;
+    let shown = async || site.get("/api/backend/theme").await;
+    let expected = |theme| {
+        json!({"theme": theme, "api_base": "https://api.example.org/cms/api",
+               "site_url": "https://example.org"})
+    };
+    assert_eq!(shown().await, expected(json!(null)));
 
     let new = json!({"name": "theme", "value": {"primary": "#b5452c"}});
-    site.admin("POST /api/backend/item?table=settings").json(new).expect(201).await;
-    let shown = site.admin("GET /api/backend/theme").expect(200).await.data();
-    assert_eq!(shown, expected(json!(null)), "an object is not a name");
+    site.insert("settings", new).await;
+    assert_eq!(shown().await, expected(json!(null)), "an object is not a name");
 
-    let id = "PATCH /api/backend/item?table=settings&id=theme";
-    site.admin(id).json(json!({"value": "shop"})).expect(200).await;
-    let shown = site.admin("GET /api/backend/theme").expect(200).await.data();
-    assert_eq!(shown, expected(json!("shop")));
+    site.update("settings&id=theme", json!({"value": "shop"})).await;
+    assert_eq!(shown().await, expected(json!("shop")));
 
     let reader = site.person("reader", json!(["settings_settings_view"])).await;
     site.ask("GET /api/backend/theme").bearer(&reader.token).expect(200).await;
@@ -45,8 +36,7 @@ async fn the_key_is_made_once_and_then_gets_new_values() {
     let site = Site::open().await;
     let first = site.admin("POST /api/backend/theme/key").expect(200).await.data();
     assert_eq!(first["name"], "theme");
-    let paths: Vec<_> =
-        first["rights"].as_array().unwrap().iter().map(|row| row["endpoint"].clone()).collect();
+    let paths = each(&first["rights"], "endpoint");
     for path in ["/api/pages", "/api/menu", "/api/form/submit", "/api/formfunnel/step"] {
         assert!(paths.contains(&json!(path)), "{paths:?}");
     }
@@ -57,8 +47,7 @@ async fn the_key_is_made_once_and_then_gets_new_values() {
     site.ask("GET /api/settings").key(old).expect(200).await;
     site.ask("GET /api/backend/keys").key(old).refused(401, "api_key_forbidden").await;
 
-    let grace = json!({"grace_s": 60});
-    let second = site.admin("POST /api/backend/theme/key").json(grace).expect(200).await.data();
+    let second = site.post("/api/backend/theme/key", json!({"grace_s": 60})).await;
     assert_eq!(second["id"], first["id"]);
     let new = second["key"].as_str().unwrap();
     site.ask("GET /api/settings").key(old).expect(200).await;

@@ -94,8 +94,7 @@ async fn wrong_users_and_groups_are_refused() {
         json!({"name": "x", "rights": "1"}),
         json!({"name": "x", "rights": 0}),
     ] {
-        let ask = site.admin("POST /api/backend/user_groups").json(body);
-        ask.refused(422, "validation_failed").await;
+        site.invalid("POST /api/backend/user_groups", body).await;
     }
     assert_eq!(site.traces().await, before);
 }
@@ -159,6 +158,12 @@ async fn names_are_composed_and_show_all_they_hold() {
         assert_eq!(name, Some(&json!(older)), "{path}");
     }
     assert_eq!(site.begin(older, PASSWORD).await.status, 200);
+    let older = "zoe\u{308}";
+    let sql = format!("update cms_users set username = '{older}', name_key = '{older}'");
+    site.database.run(sql).await;
+    for name in ["ZO\u{cb}", older] {
+        assert_eq!(site.begin(name, PASSWORD).await.status, 200, "{name:?}");
+    }
 }
 
 #[tokio::test]

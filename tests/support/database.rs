@@ -38,6 +38,14 @@ pub fn server() -> Option<String> {
     std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty())
 }
 
+/// Takes a lock of the service on PostgreSQL, by its number. All versions agree on the numbers.
+pub fn lock_of_schema(number: i64) -> String {
+    format!(
+        "select pg_advisory_xact_lock({number} \
+         # (cast(hashtext(coalesce(current_schema(), '')) as bigint) << 32))"
+    )
+}
+
 impl TestDatabase {
     pub async fn new() -> Self {
         Self(testing::TestDatabase::new().await)
@@ -72,6 +80,20 @@ impl TestDatabase {
                 connection.execute(sqlx::raw_sql(AssertSqlSafe(sql))).await.unwrap();
                 connection.close().await.unwrap();
             }
+        }
+    }
+
+    /// Inserts rows by a statement that ends with what it selects of `i`, their number from 1, and
+    /// has the server look at them.
+    pub async fn fill(&self, insert: &str, rows: usize) {
+        let numbers = format!(
+            "from (with recursive n (i) as (select 1 union all select i + 1 from n \
+             where i < {rows}) select i from n) numbers"
+        );
+        self.run(format!("{insert} {numbers}")).await;
+        if self.is_postgres() {
+            let table = insert.split(' ').nth(2).unwrap();
+            self.run(format!("analyze {table}")).await;
         }
     }
 

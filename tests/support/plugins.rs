@@ -56,9 +56,17 @@ impl<H: Fn(Handlers) -> Handlers + Send + Sync + 'static> Plugin for Program<H> 
 }
 
 impl TestDatabase {
-    /// Puts a plugin into the folder, under its id.
+    /// Puts a plugin into the folder, under its id, with the icons of its widgets.
     pub fn write_plugin(&self, declared: &Json) {
-        self.write_manifest(declared["id"].as_str().unwrap(), &declared.to_string());
+        let id = declared["id"].as_str().unwrap();
+        for widget in declared["pagebuilder_widgets"].as_array().into_iter().flatten() {
+            let text = |name: &str| widget[name].as_str().unwrap();
+            let own = self.folder().join("plugins").join(id).join("widgets");
+            let own = own.join(text("widget_template"));
+            std::fs::create_dir_all(&own).unwrap();
+            std::fs::write(own.join(text("widget_icon")), "<svg/>").unwrap();
+        }
+        self.write_manifest(id, &declared.to_string());
     }
 
     pub fn write_manifest(&self, id: &str, text: &str) {

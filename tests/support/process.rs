@@ -18,11 +18,7 @@ use super::TestDatabase;
 fn binary() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let path = test.parent().unwrap().parent().unwrap().join("cms");
-    assert!(
-        path.is_file(),
-        "{} is missing: run `cargo test --workspace`, or build cms-cli first",
-        path.display()
-    );
+    assert!(path.is_file(), "{} is missing: build cms-cli first, in this profile", path.display());
     path
 }
 

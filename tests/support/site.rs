@@ -249,11 +249,7 @@ impl Site {
     pub async fn traces(&self) -> Vec<i64> {
         let mut counts = Vec::new();
         for table in [
-            "cms_events",
-            "cms_audit",
-            "cms_idempotency",
-            "cms_api_keys",
-            "cms_pages",
+            "cms_events", "cms_audit", "cms_idempotency", "cms_api_keys", "cms_pages",
             "cms_settings",
         ] {
             counts.push(self.database.count(&format!("select count(*) from {table}")).await);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{Site, has, leads, with};
+use crate::support::{Site, each, has, leads, with};
 
 /// One step with three fields, of which one is required, then an end.
 fn colours() -> Json {
@@ -130,6 +130,44 @@ async fn an_open_step_keeps_its_answers_and_the_last_call_never_goes_back() {
     assert!(visit.holds("Ada").await, "the step before was not answered again");
     assert_eq!(visit.happened("rewound").await, 0);
     assert_eq!(visit.resume().expect(200).await.json()["node"]["name"], "budget");
+}
+
+#[tokio::test]
+async fn answers_of_a_step_that_is_shown_again_do_not_count() {
+    let site = Site::open().await;
+    let rich = json!({"rules": [{"field": "budget", "op": "greater_than", "value": 5000}]});
+    let rule = json!({"recipients": "{{ mail }}", "subject": "Has {{ budget | nothing }}",
+                      "trigger_event": "abandoned"});
+    let first = with(rule.clone(), json!({"condition_json": rich, "subject": "Rich"}));
+    let mails = json!([first, rule]);
+    let funnel = site.leads(json!({"save_abandoned": 1, "email_routings": mails})).await;
+    let visit = site.visit("leads").await;
+    let who = json!({"name": "Ada", "mail": "ada@example.com"});
+    visit.answers(who.clone()).await;
+    visit.answers(json!({"budget": 9000})).await;
+    assert!(visit.is("summary like '%9000%'").await);
+    let other = with(who, json!({"name": "Eve"}));
+    let back = visit.step(Some(funnel.node("who")), other).expect(200).await.json();
+    has!(back, {"/node/name": "budget", "answers": {"budget": 9000}});
+    visit.abandon().await;
+    site.clock.advance(3_600_000);
+    site.process_abandoned().await;
+    assert!(visit.is("summary like '%Eve%' and summary not like '%9000%'").await);
+    let line =
+        format!("/api/backend/formfunnel?action=submission_get&id={}", visit.column("id").await);
+    let shown = site.get(&line).await;
+    assert_eq!(each(&shown["answers"], "field"), ["name", "mail", "campaign"]);
+    has!(shown["path_resolved"][1], {"name": "budget", "answers": [], "ways": []});
+    assert_eq!(each(&shown["mails"], "subject"), ["Has nothing"]);
+    for (event, number) in [("step_completed", 1), ("abandoned", 0)] {
+        let told = "body like '%\"field\":\"budget\"%'";
+        let told = format!("cms_events where name = 'formfunnel.{event}' and {told}");
+        assert_eq!(site.database.rows(&told).await, number, "{event}");
+    }
+    // The visitor finds the answer again, and sends it.
+    assert_eq!(visit.resume().expect(200).await.json()["answers"], json!({"budget": 9000}));
+    visit.answers(json!({"budget": 9000})).await;
+    assert!(visit.is("summary like '%9000%'").await);
 }
 
 #[tokio::test]

@@ -46,6 +46,43 @@ async fn a_visit_sends_twenty_files() {
     assert_eq!(site.database.rows(FILES).await, 21);
 }
 
+/// Steps that exclude each other may ask for the same file with other settings.
+#[tokio::test]
+async fn a_file_is_judged_by_the_step_that_asks_for_it() {
+    let site = Site::open().await;
+    let mut funnel = leads();
+    let poor = json!({"client_id": -7, "type": "step", "name": "poor", "config_json": {"fields": [
+        {"id": "paper", "type": "file_upload", "allowed_types": ["image/png"], "max_bytes": 20}]}});
+    funnel["nodes"].as_array_mut().unwrap().push(poor);
+    funnel["edges"][3]["to_node_id"] = (-7).into();
+    let on = json!({"from_node_id": -7, "to_node_id": -6});
+    funnel["edges"].as_array_mut().unwrap().push(on);
+    site.funnel(funnel).await;
+    let png: &[u8] = b"\x89PNG\r\n\x1a\n";
+    let (long, text) = ([png, b" a long picture"].concat(), b"text".as_slice());
+    let large = [PDF, &[b'x'; 1000]].concat();
+    for (budget, content, code) in [
+        (9000, PDF, ""),
+        (9000, png, "media_type"),
+        (9000, large.as_slice(), "too_large"),
+        (1, png, ""),
+        (1, PDF, "media_type"),
+        (1, long.as_slice(), "too_large"),
+        (9000, text, "media_type"),
+    ] {
+        let visit = site.ada(budget).await;
+        let stored = site.database.rows(FILES).await;
+        let reply = visit.upload("paper", content).await;
+        let is_taken = code.is_empty();
+        assert_eq!(reply.status, if is_taken { 201 } else { 422 }, "{budget} {code}");
+        assert_eq!(site.database.rows(FILES).await, stored + i64::from(is_taken));
+        match is_taken {
+            true => drop(visit.answers(json!({"paper": [reply.json()["file"]]})).await),
+            false => assert_eq!(reply.json()["errors"][0]["code"], code, "{budget}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn a_file_that_was_replaced_is_removed() {
     let site = Site::open().await;

@@ -48,10 +48,12 @@ async fn the_first_rule_that_matches_writes() {
     }
     for (which, mails) in [
         (
-            "subject = 'Lead: O''Brien <b>, x@example.org' and reply_to = 'ada@example.com' \
+            "subject = 'Lead: O''Brien <b>, x@example.org' \
              and body_html like '%O&#39;Brien &lt;b&gt;%'",
             3,
         ),
+        ("reply_to = 'ada@example.com' and recipient <> 'ada@example.com'", 2),
+        ("reply_to is null and recipient = 'ada@example.com'", 2),
         ("auto_reply and subject = 'Thank you'", 1),
         // Rationed too: the visitor named this address.
         ("auto_reply and recipient = 'ada@example.com' and subject like 'Lead: %'", 1),

@@ -282,7 +282,7 @@ async fn links_lead_to_the_host_of_the_start_call() {
         (hosts, "known.example", "cms.test", "known.example"),
         (own, "evil.example", "evil.example", "own.example"),
     ] {
-        let site = Site::builder().await.settings(change).open().await;
+        let site = Site::with(change).await;
         let mail = json!({"recipients": "a@example.org", "subject": "url={{_submission.url}}"});
         site.leads(json!({"email_routings": [mail]})).await;
         let start = || site.visitor("start", json!({"funnel_id": "leads"}));

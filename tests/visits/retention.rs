@@ -86,17 +86,28 @@ async fn a_funnel_says_how_long() {
     assert!(whole.is(COMPLETED).await);
 }
 
-/// Days beyond the time that a visitor may rest.
+/// Days beyond the time that a visitor may rest. Who has left may come back by the link of a mail.
 #[tokio::test]
 async fn a_visit_that_can_go_on_is_kept() {
     let site = Site::open().await;
-    site.leads(json!({"settings_json": {"retention_days": 1, "session_ttl_h": 72}})).await;
-    let visit = site.visit("leads").await;
+    let settings = json!({"retention_days": 1, "session_ttl_h": 72});
+    site.leads(json!({"save_abandoned": 1, "settings_json": settings})).await;
+    let (visit, gone) = (site.visit("leads").await, site.visit("leads").await);
+    gone.abandon().await;
+    let line =
+        format!("/api/backend/formfunnel?action=submission_get&id={}", gone.column("id").await);
+    let until = cms_core::rfc3339(site.clock.now() + 3 * DAY);
+    assert_eq!(site.get(&line).await["kept_until"], json!(until));
     site.clock.advance(2 * DAY);
+    site.process_abandoned().await;
     assert_eq!(clean(&site).await, 0);
     visit.answers(json!({"name": "Ada"})).await;
-    site.clock.advance(3 * DAY);
-    assert_eq!((clean(&site).await, left(&site).await), (1, 0));
+    gone.resume().expect(200).await;
+    gone.abandon().await;
+    site.clock.advance(3 * DAY - 1);
+    assert_eq!(clean(&site).await, 0);
+    site.clock.advance(1);
+    assert_eq!((clean(&site).await, left(&site).await), (2, 0));
 }
 
 #[tokio::test]

@@ -15,7 +15,7 @@ const FAULTY: [Manner; 2] = [Manner::Dead, Manner::Slow(Duration::from_secs(9))]
 
 /// Less than what either engine can do: a queue that only grows shows no delays.
 fn rate() -> usize {
-    size("CMS_BENCH_FAULTS_RATE", if crate::database::server().is_some() { 5 } else { 30 })
+    size("CMS_BENCH_FAULTS_RATE", if crate::support::database::server().is_some() { 5 } else { 30 })
 }
 
 pub async fn print() {

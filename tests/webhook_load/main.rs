@@ -19,8 +19,6 @@
 //! | `CMS_BENCH_FAULTS_RATE` | 30; PostgreSQL 5 | events a second beside the dead receiver |
 //! | `CMS_BENCH_ONLY` | | `rates`, `fan_out`, `faults` or `split`: that part alone |
 
-#[path = "../support/database.rs"]
-mod database;
 #[path = "../support/durable.rs"]
 mod durable;
 mod fan_out;
@@ -30,6 +28,13 @@ mod rates;
 mod receiver;
 mod site;
 mod split;
+#[path = "../support/mod.rs"]
+#[expect(
+    dead_code,
+    unused_imports,
+    reason = "shared with the integration tests, which use all of it"
+)]
+mod support;
 mod usage;
 
 fn main() {
@@ -41,7 +46,7 @@ fn main() {
     let wanted = |part: &str| only.is_empty() || only == part;
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
-    let server = database::server();
+    let server = support::database::server();
     let engine = if server.is_some() { "PostgreSQL" } else { "SQLite" };
     let fsync = if runtime.block_on(durable::durable(server)) { "on" } else { "off" };
     println!("{engine}, fsync {fsync}");

@@ -2,20 +2,20 @@
 
 use std::{
     cell::Cell,
-    io::{BufRead, BufReader},
     ops::Range,
-    path::PathBuf,
-    process::{Child, Command, Stdio},
+    process::{Command, Stdio},
     time::Duration,
 };
 
-use cms_core::Secret;
-use cms_http::client::{Ask, Client, Credential};
+use cms_http::client::{Ask, Client};
 use serde_json::{Value as Json, json};
 use tokio::time::Instant;
 
 use crate::{
-    database::TestDatabase,
+    support::{
+        TestDatabase,
+        process::{self, Served},
+    },
     usage::{Usage, parent},
 };
 
@@ -24,8 +24,12 @@ const PLUGIN: &str = r#"{"id":"load","tables":[
     {"name":"things","columns":[{"name":"n","type":"integer"},{"name":"text","type":"text"}]},
     {"name":"backlog","columns":[{"name":"n","type":"integer"},{"name":"text","type":"text"}]}]}"#;
 
+/// What lets the service deliver to loopback.
+const OPEN: [(&str, &str); 2] =
+    [("CMS_WEBHOOKS__ALLOW_HTTP", "true"), ("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.0/8")];
+
 pub struct Site {
-    child: Child,
+    served: Served,
     client: Client,
     /// The first process of the PostgreSQL server.
     postmaster: Option<u32>,
@@ -49,46 +53,27 @@ impl Site {
     /// A new site; the service runs on core 0, everything else on core 1.
     pub async fn start() -> Self {
         let database = TestDatabase::new().await;
-        let plugin = database.folder().join("plugins/load");
-        std::fs::create_dir_all(&plugin).expect("a folder");
-        std::fs::write(plugin.join("plugin.json"), PLUGIN).expect("written");
-        assert!(command(&database, &["init", "-q"]).status().expect("started").success());
-        let key = command(&database, &["keys", "create", "-q", "--name", "load", "--right", "*"])
-            .output()
-            .expect("a key")
-            .stdout;
+        database.write_manifest("load", PLUGIN);
+        let key = process::init(&database);
         pin(0);
-        let mut child = command(&database, &["serve", "--listen", "127.0.0.1:0"])
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("started");
+        let served = Served::start_with(&database, "", &OPEN);
         pin(1);
-        let mut lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
-        let url = loop {
-            let line = lines.next().expect("the server is ready some time").expect("a line");
-            if let Some(url) = line.strip_prefix("ready ") {
-                break url.to_owned();
-            }
-        };
-        // Nothing may block on a full pipe.
-        std::thread::spawn(move || lines.for_each(drop));
         let postmaster = match &database.url {
             Some(url) => Some(postmaster(url).await),
             None => None,
         };
-        let key = Credential::Key(Secret::new(String::from_utf8(key).expect("text").trim()));
-        let client = Client::remote(&url, &key).expect("a client");
-        Self { child, client, postmaster, next: Cell::new(1), _database: database }
+        let client = served.client(&key);
+        Self { served, client, postmaster, next: Cell::new(1), _database: database }
     }
 
     /// Of the service and its database.
     pub fn usage(&self) -> [Usage; 2] {
-        [Usage::of(self.child.id()), self.postmaster.map(Usage::of_family).unwrap_or_default()]
+        [Usage::of(self.pid()), self.postmaster.map(Usage::of_family).unwrap_or_default()]
     }
 
     /// The process of the service.
     pub fn pid(&self) -> u32 {
-        self.child.id()
+        self.served.child.id()
     }
 
     pub async fn subscribe(&self, url: &str, events: &[&str]) {
@@ -128,31 +113,6 @@ impl Site {
     }
 }
 
-impl Drop for Site {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn command(database: &TestDatabase, arguments: &[&str]) -> Command {
-    let me = std::env::current_exe().expect("a path");
-    let binary: PathBuf = me.parent().and_then(|deps| deps.parent()).expect("a folder").join("cms");
-    assert!(binary.is_file(), "{} is missing: cargo build --release -p cms-cli", binary.display());
-    let mut command = Command::new(binary);
-    command.arg("--dir").arg(database.folder()).args(arguments).stdin(Stdio::null());
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("CMS_")) {
-        command.env_remove(name);
-    }
-    command.envs([
-        ("CMS_LIMITER__STORE", "off"),
-        ("CMS_WEBHOOKS__ALLOW_HTTP", "true"),
-        ("CMS_WEBHOOKS__ALLOW_CIDRS", "127.0.0.0/8"),
-    ]);
-    command.envs(database.url.as_ref().map(|url| ("CMS_DATABASE_URL", url)));
-    command
-}
-
 /// The parent of every process that serves a connection; it must run on this machine.
 async fn postmaster(url: &str) -> u32 {
     use sqlx::Connection;
@@ -161,11 +121,6 @@ async fn postmaster(url: &str) -> u32 {
         .fetch_one(&mut connection)
         .await
         .expect("a pid");
-    let fsync: String =
-        sqlx::query_scalar("show fsync").fetch_one(&mut connection).await.expect("a setting");
-    if fsync != "on" {
-        println!("(this PostgreSQL runs with fsync off)");
-    }
     let server =
         parent(u32::try_from(pid).expect("a pid")).expect("PostgreSQL runs on this machine");
     connection.close().await.expect("closed");

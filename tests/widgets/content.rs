@@ -48,10 +48,11 @@ impl WidgetContent for Behaving {
                 "fails" => Err(Error::new(Code::Unavailable, "nothing today")),
                 "panics" => panic!("as it was told to"),
                 "hangs" => std::future::pending().await,
+                "asks" => Ok(json!(widget.cms()?.settings().languages)),
                 _ => {
-                    let list = widget.records().list("settings", &Query::default()).await?;
+                    let any = widget.records().first("settings", &Query::default()).await?;
                     let title = widget.text("title");
-                    Ok(json!({"title": title, "backend": backend, "any": !list.records.is_empty()}))
+                    Ok(json!({"title": title, "backend": backend, "any": any.is_some()}))
                 }
             }
         })
@@ -77,7 +78,8 @@ impl Plugin for Shop {
                 .widget(Behaving("productListing", "fails"))
                 .widget(Behaving("shop", "panics"))
                 .widget(Behaving("checkout", "hangs"))
-                .widget(Behaving("calendar", "unknown")),
+                .widget(Behaving("calendar", "unknown"))
+                .widget(Behaving("elearning", "asks")),
         }
     }
 }
@@ -110,6 +112,13 @@ async fn code_that_fails_panics_or_hangs_costs_its_own_content_alone() {
     let works = json!({"title": "A", "backend": true, "any": false});
     assert_eq!(contents, [works.clone(), Json::Null, Json::Null, Json::Null, Json::Null, works]);
     assert!(!whole, "such a page is not kept");
+}
+
+#[tokio::test]
+async fn content_asks_the_site() {
+    let site = Site::builder().await.program(Shop::Behaving).open().await;
+    let made = shown(&site, "elearning", json!({}), Vec::new(), false).await;
+    assert_eq!(made, json!(["en", "de"]));
 }
 
 /// Counts its calls that run at the same time, and answers with so many bytes.
@@ -256,7 +265,7 @@ async fn a_page_with_vacancies_is_kept_until_midnight() {
     let keeps = |settings: &mut Settings| {
         (settings.cache.enabled, settings.cache.ttl_s) = (true, 7 * 86_400);
     };
-    let site = with_pages(Site::builder().await.settings(keeps).open().await).await;
+    let site = with_pages(Site::with(keeps).await).await;
     let (_, col) = site.row(1).await;
     let jobs = site.widget(col, "jobs", json!({})).await;
     site.item(jobs, json!({"title": "Today", "end_date": "2026-11-21"})).await;

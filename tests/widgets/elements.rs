@@ -10,7 +10,7 @@ use crate::{
 
 /// Two more pages in two languages, 3 and 4, 5 and 6, each with its title as a headline, published.
 async fn site(settings: impl FnOnce(&mut Settings)) -> Site {
-    let site = with_pages(Site::builder().await.settings(settings).open().await).await;
+    let site = with_pages(Site::with(settings).await).await;
     for (id, base, language) in [(3, 3, "en"), (4, 3, "de"), (5, 5, "en"), (6, 5, "de")] {
         let page = json!({"id": id, "base_id": base, "language_short": language,
                           "url_rewrite": format!("/{id}"), "title": "Part"});

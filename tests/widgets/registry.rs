@@ -21,16 +21,9 @@ fn widget(name: &str, row: &str) -> Json {
 
 /// Writes a plugin of the folder with these widgets, and their icons.
 fn write(database: &TestDatabase, id: &str, widgets: Json) -> PathBuf {
-    let folder = database.folder().join("plugins").join(id);
-    for widget in widgets.as_array().unwrap() {
-        let own = folder.join("widgets").join(widget["widget_template"].as_str().unwrap());
-        fs::create_dir_all(&own).unwrap();
-        fs::write(own.join("w.svg"), "<svg/>").unwrap();
-    }
-    fs::create_dir_all(&folder).unwrap();
     let manifest = json!({"id": id, "name": "Shop", "pagebuilder_widgets": widgets});
-    fs::write(folder.join("plugin.json"), manifest.to_string()).unwrap();
-    folder
+    database.write_plugin(&manifest);
+    database.folder().join("plugins").join(id)
 }
 
 /// A site with these plugins in its folder.
@@ -304,6 +297,36 @@ async fn a_refused_widget_leaves_the_declaration_before_in_service() {
     other.close().await;
     let site = reopen(site).await;
     assert_eq!(walk(&site.cms), (0, "2".to_owned()));
+}
+
+/// Where the widgets are refused, the tables stay as they were; what is wrong with both is told.
+#[tokio::test]
+async fn refused_widgets_leave_the_tables_as_they_were() {
+    let site = with_plugins([("a_shop", json!([widget("teaser", "title")]))]).await;
+    let index =
+        "create unique index one_title on cms_page_widgets (title) where plugin is not null";
+    site.database.run(index).await;
+    let declare = async |columns: &[&str], widget: Json| {
+        write(&site.database, "c_walk", json!([widget]));
+        let columns: Vec<_> =
+            columns.iter().map(|name| json!({"name": name, "type": "text"})).collect();
+        let table = json!({"name": "walks", "columns": columns});
+        site.database.write_plugin(&json!({"id": "c_walk", "tables": [table],
+                                           "pagebuilder_widgets": [widget]}));
+        apply(&site, "c_walk").await;
+        let columns = site.cms.db().columns_of("walks").await.unwrap();
+        (site.state("c_walk").problems.len(), columns.join(" "))
+    };
+    let same = || with(widget("walk", "title"), json!({"widget_title": "teaser"}));
+    assert_eq!(declare(&["a"], same()).await, (1, String::new()));
+    // A command that opens the site as it is leaves the plugin out.
+    let mut settings = site.database.settings();
+    settings.migrate = false;
+    cms_core::Cms::open(settings).await.unwrap().close().await;
+    assert_eq!(declare(&["a"], widget("walk", "voucher")).await, (0, "id a".to_owned()));
+    site.insert("walks", json!({"a": "x"})).await;
+    assert_eq!(declare(&["a", "b"], same()).await, (1, "id a".to_owned()));
+    assert_eq!(declare(&["b"], same()).await, (2, "id a".to_owned()));
 }
 
 /// Two processes that apply at once: who owns the name has the widget.

@@ -8,7 +8,7 @@ use crate::{
     input,
     output::{Done, Output},
     reply::{self, Paging},
-    site,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -39,8 +39,8 @@ pub(crate) enum AuditCommand {
     },
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: AuditCommand) -> Done {
+pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: AuditCommand) -> Done {
     let AuditCommand::List { table, id, actor, since, until, paging } = command;
     let which = WhichAuditRows { table, id, actor, since, until, ..WhichAuditRows::default() };
-    site::with(flags, out, async |site| reply::acts(out, &site.client, which, &paging).await).await
+    reply::acts(out, &site.client, which, &paging).await
 }

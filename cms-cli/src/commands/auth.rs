@@ -78,9 +78,17 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: AuthCommand) 
             change_password(flags, out, client, password_stdin).await
         }
         AuthCommand::RecoveryCodes(args) => new_codes(flags, out, client, args).await,
-        AuthCommand::Sessions { revoke: None, paging } => sessions(out, client, &paging).await,
+        AuthCommand::Sessions { revoke: None, paging } => {
+            let columns = ["id", "current", "address", "user_agent", "created_at", "last_seen_at"];
+            reply::list::<OwnSessions>(out, client, &paging, &columns, reply::listing).await
+        }
         AuthCommand::Sessions { revoke: Some(session), .. } => {
-            end_sessions(out, client, session).await
+            client.call::<EndSessions>(&WhichOwn { session }, &NoBody).await?;
+            let text = match session {
+                Some(session) => format!("The session {session} has ended."),
+                None => "All your other sessions have ended.".to_owned(),
+            };
+            out.done(&json!({"revoked": session.map_or("others".into(), Json::from)}), &text)
         }
         AuthCommand::Attempts(paging) => {
             let columns = ["id", "network", "attempts", "locked", "last_attempt_at"];
@@ -128,21 +136,6 @@ async fn new_codes(flags: &Flags, out: &Output, client: &Client, args: CodesArgs
     let proof = proof_of(proof);
     reply::renew_codes::<NewRecoveryCodes>(out, client, (&NoQuery {}, &proof), args.out, &user)
         .await
-}
-
-async fn sessions(out: &Output, client: &Client, paging: &Paging) -> Done {
-    let columns = ["id", "current", "address", "user_agent", "created_at", "last_seen_at"];
-    reply::list::<OwnSessions>(out, client, paging, &columns, reply::listing).await
-}
-
-/// Ends one session, or all others.
-async fn end_sessions(out: &Output, client: &Client, session: Option<i64>) -> Done {
-    client.call::<EndSessions>(&WhichOwn { session }, &NoBody).await?;
-    let text = match session {
-        Some(session) => format!("The session {session} has ended."),
-        None => "All your other sessions have ended.".to_owned(),
-    };
-    out.done(&json!({"revoked": session.map_or("others".into(), Json::from)}), &text)
 }
 
 /// Id and name of the user that commands act as.

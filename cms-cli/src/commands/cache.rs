@@ -21,7 +21,8 @@ use crate::{
         record::{Record, readable},
         table,
     },
-    reply, site,
+    reply,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -76,11 +77,8 @@ pub(crate) enum ExcludeCommand {
     },
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: CacheCommand) -> Done {
-    site::with(flags, out, async |site| at(out, &site.client, command).await).await
-}
-
-async fn at(out: &Output, client: &Client, command: CacheCommand) -> Done {
+pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: CacheCommand) -> Done {
+    let client = &site.client;
     let mut patch = CachePatch::default();
     match command {
         CacheCommand::Status | CacheCommand::Exclude(ExcludeCommand::List) => {

@@ -21,7 +21,7 @@ use crate::{
     output::{Done, Exit, Failure, Output, Visible, WholeFile},
     prompt,
     reply::{self, Paging, Saved, streamed::copy},
-    site,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -29,10 +29,7 @@ pub(crate) enum FormsCommand {
     /// List forms
     List(Paging),
     /// Show a form with its fields
-    Show {
-        /// Name or id of the form
-        form: String,
-    },
+    Show(Named),
     /// Make a form from a JSON object: name, fields and more, see docs/forms.md
     #[command(after_help = "Example:
   echo '{\"name\":\"contact\",\"fields\":[{\"id\":\"mail\",\"type\":\"email\"}]}' \\
@@ -50,10 +47,7 @@ pub(crate) enum FormsCommand {
         file: PathBuf,
     },
     /// Delete a form for good, with its submissions
-    Delete {
-        /// Name or id of the form
-        form: String,
-    },
+    Delete(Named),
     /// What visitors submitted
     #[command(subcommand)]
     Submissions(SubmissionsCommand),
@@ -61,11 +55,15 @@ pub(crate) enum FormsCommand {
     Export(ExportArgs),
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: FormsCommand) -> Done {
-    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+/// A form.
+#[derive(Args, Debug)]
+pub(crate) struct Named {
+    /// Name or id of the form
+    form: String,
 }
 
-async fn at(flags: &Flags, out: &Output, client: &Client, command: FormsCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: FormsCommand) -> Done {
+    let client = &site.client;
     match command {
         FormsCommand::List(paging) => {
             let columns = ["id", "name", "title", "active", "min_seconds", "retention_days"];
@@ -77,7 +75,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FormsCommand)
             };
             reply::list::<item::Read>(out, client, &paging, &columns, query).await
         }
-        FormsCommand::Show { form } => reply::shown(out, &find(client, &form).await?.answer),
+        FormsCommand::Show(Named { form }) => reply::shown(out, &find(client, &form).await?.answer),
         FormsCommand::Create { file } => {
             let ask = Ask::post(ITEM).query("table", "forms").text(input::text(&file)?);
             reply::shown(out, &client.send(ask).await?)
@@ -88,14 +86,33 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FormsCommand)
             let ask = row(Ask::patch(ITEM), saved.id).text(body).if_match(saved.answer.etag);
             reply::shown(out, &client.send(ask).await?)
         }
-        FormsCommand::Delete { form } => {
+        FormsCommand::Delete(Named { form }) => {
             let saved = find(client, &form).await?;
             prompt::confirm(flags, &format!("Delete the form {form} with its submissions?"))?;
             let ask = row(Ask::delete(ITEM), saved.id).if_match(saved.answer.etag);
             client.send(ask).await?;
             out.done(&json!({"deleted": [saved.id]}), &format!("The form {form} is deleted."))
         }
-        FormsCommand::Submissions(command) => submissions(flags, out, client, command).await,
+        FormsCommand::Submissions(SubmissionsCommand::List { form, which, paging }) => {
+            let query = |limit, cursor| WhichSubmissions {
+                form: form.clone(),
+                since: which.since,
+                until: which.until,
+                spam: which.spam,
+                limit,
+                cursor,
+                ..WhichSubmissions::default()
+            };
+            let columns = ["id", "form", "created_at", "spam", "summary"];
+            reply::list::<Read>(out, client, &paging, &columns, query).await
+        }
+        FormsCommand::Submissions(SubmissionsCommand::Show { id }) => {
+            let one = WhichSubmissions { id: Some(id), ..WhichSubmissions::default() };
+            reply::record_as::<Read>(out, client, &one, &NoBody, cell).await
+        }
+        FormsCommand::Submissions(SubmissionsCommand::Delete { ids }) => {
+            delete_submissions(flags, out, client, &ids).await
+        }
         FormsCommand::Export(args) => export(out, client, &args).await,
     }
 }
@@ -111,16 +128,15 @@ async fn find(client: &Client, form: &str) -> Done<Saved> {
     let id = match form.parse() {
         // A number is always an id: forms have no numbers as names.
         Ok(id) => id,
-        Err(_) => named(client, form).await?,
+        Err(_) => {
+            let found = reply::named::records(client, "forms", "name", form).await?;
+            found.first().copied().ok_or_else(|| {
+                Failure::new(Exit::NotFound, format!("there is no form {form}"))
+                    .hint("cms forms list")
+            })?
+        }
     };
     Ok(Saved { id, answer: client.send(row(Ask::get(ITEM), id)).await? })
-}
-
-async fn named(client: &Client, name: &str) -> Done<i64> {
-    let found = reply::named::records(client, "forms", "name", name).await?;
-    found.first().copied().ok_or_else(|| {
-        Failure::new(Exit::NotFound, format!("there is no form {name}")).hint("cms forms list")
-    })
 }
 
 #[derive(Debug, Subcommand)]
@@ -160,35 +176,6 @@ pub(crate) struct Which {
     /// Only those that look like a program's (true), or only the others (false)
     #[arg(long, value_name = "BOOL")]
     spam: Option<bool>,
-}
-
-async fn submissions(
-    flags: &Flags,
-    out: &Output,
-    client: &Client,
-    command: SubmissionsCommand,
-) -> Done {
-    match command {
-        SubmissionsCommand::List { form, which, paging } => {
-            let query = |limit, cursor| WhichSubmissions {
-                id: None,
-                form: form.clone(),
-                since: which.since,
-                until: which.until,
-                spam: which.spam,
-                limit,
-                cursor,
-                count: None,
-            };
-            let columns = ["id", "form", "created_at", "spam", "summary"];
-            reply::list::<Read>(out, client, &paging, &columns, query).await
-        }
-        SubmissionsCommand::Show { id } => {
-            let one = WhichSubmissions { id: Some(id), ..WhichSubmissions::default() };
-            reply::record_as::<Read>(out, client, &one, &NoBody, cell).await
-        }
-        SubmissionsCommand::Delete { ids } => delete_submissions(flags, out, client, &ids).await,
-    }
 }
 
 /// Stops at the first failure.

@@ -1,6 +1,6 @@
 //! `cms groups`: groups of users and their rights, through `/api/backend/user_groups`
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use cms_core::{
     access::HeldPermissions,
     accounts::{Group, GroupPatch, NewGroup},
@@ -23,7 +23,7 @@ use crate::{
     output::{Done, Exit, Failure, Output, record::text},
     prompt,
     reply::{self, Chosen, Paging, by_id},
-    site,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -31,10 +31,7 @@ pub(crate) enum GroupsCommand {
     /// List all groups
     List(Chosen),
     /// Show a group
-    Show {
-        /// Name or id of the group
-        group: String,
-    },
+    Show(Named),
     /// Create a group
     #[command(after_help = "Examples:
   cms groups create editors --right pages_pages_view --right pages_pages_edit
@@ -70,24 +67,25 @@ pub(crate) enum GroupsCommand {
         name: String,
     },
     /// Delete a group without members
-    Delete {
-        /// Name or id of the group
-        group: String,
-    },
+    Delete(Named),
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: GroupsCommand) -> Done {
-    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+/// A group.
+#[derive(Args, Debug)]
+pub(crate) struct Named {
+    /// Name or id of the group
+    group: String,
 }
 
-async fn at(flags: &Flags, out: &Output, client: &Client, command: GroupsCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: GroupsCommand) -> Done {
+    let client = &site.client;
     match command {
         GroupsCommand::List(chosen) => {
             let columns = ["id", "name", "members", "rights"];
             let query = reply::list_query;
             reply::chosen::<Read>(out, client, &chosen, (&columns, cell), query).await
         }
-        GroupsCommand::Show { group } => {
+        GroupsCommand::Show(Named { group }) => {
             let id = find(client, &group).await?.id;
             reply::record_as::<Read>(out, client, &reply::one(id), &NoBody, cell).await
         }
@@ -98,7 +96,20 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: GroupsCommand
             reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await
         }
         GroupsCommand::Rights { group, grant, revoke } => {
-            show_or_change_rights(out, client, &group, &grant, &revoke).await
+            let group = find(client, &group).await?;
+            if grant.is_empty() && revoke.is_empty() {
+                return print_rights(out, &group.rights);
+            }
+            let change = Checklist {
+                table: "user_groups".to_owned(),
+                column: "rights".to_owned(),
+                id: group.id.into(),
+                add: grant.into_iter().map(Json::from).collect(),
+                remove: revoke.into_iter().map(Json::from).collect(),
+                value: None,
+            };
+            let keys = reply::data::<Apply>(client, &Table::default(), &change).await?;
+            print_rights(out, &HeldPermissions::Only(keys.iter().map(text).collect()))
         }
         GroupsCommand::Permissions(paging) => {
             let columns = ["key", "plugin"];
@@ -110,7 +121,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: GroupsCommand
             patch.name = Some(name);
             reply::record_as::<Update>(out, client, &by_id(id), &patch, cell).await
         }
-        GroupsCommand::Delete { group } => {
+        GroupsCommand::Delete(Named { group }) => {
             let found = find(client, &group).await?;
             prompt::confirm(flags, &format!("Delete the group {}?", found.name))?;
             client.call::<Delete>(&by_id(found.id), &NoBody).await?;
@@ -140,31 +151,6 @@ fn cell(group: &Group, column: &str) -> Option<String> {
         HeldPermissions::Admin => "everything".to_owned(),
         HeldPermissions::Only(keys) => keys.iter().cloned().collect::<Vec<_>>().join(" "),
     })
-}
-
-/// Changes the rights of a group, if something is granted or revoked, and prints them.
-async fn show_or_change_rights(
-    out: &Output,
-    client: &Client,
-    group: &str,
-    grant: &[String],
-    revoke: &[String],
-) -> Done {
-    let group = find(client, group).await?;
-    if grant.is_empty() && revoke.is_empty() {
-        return print_rights(out, &group.rights);
-    }
-    let values = |keys: &[String]| keys.iter().map(|key| Json::from(key.as_str())).collect();
-    let change = Checklist {
-        table: "user_groups".to_owned(),
-        column: "rights".to_owned(),
-        id: group.id.into(),
-        add: values(grant),
-        remove: values(revoke),
-        value: None,
-    };
-    let keys = reply::data::<Apply>(client, &Table::default(), &change).await?;
-    print_rights(out, &HeldPermissions::Only(keys.iter().map(text).collect()))
 }
 
 /// Prints permission keys, one a line.

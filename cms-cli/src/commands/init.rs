@@ -49,11 +49,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, args: InitArgs) -> Done {
     if let Some(name) = &args.admin {
         let site = Site::open(flags, &Target::Folder(dir.clone()), out).await?;
         let outcome = prompt::interruptible(ensure_admin(
-            flags,
-            &site,
-            name,
-            args.password_stdin,
-            &mut report,
+            flags, &site, name, args.password_stdin, &mut report,
         ))
         .await;
         outcome.and(site.close().await)?;

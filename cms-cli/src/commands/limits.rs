@@ -6,14 +6,13 @@ use cms_http::wire::{
     NoBody,
     limits::{Read, Reset, Which, Whose},
 };
-use serde::Serialize;
 use serde_json::json;
 
 use crate::{
     flags::Flags,
-    output::{Done, Output, record::Record, table},
+    output::{Done, Output, table},
     reply,
-    site::{self, Site},
+    site::Site,
 };
 
 /// Buckets in memory belong to the serving process: ask it with --url. Buckets in Redis can be read
@@ -45,8 +44,8 @@ fn owner(text: &str) -> Result<String, &'static str> {
     text.parse::<Owner>().map(|_| text.to_owned())
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: LimitsCommand) -> Done {
-    site::with(flags, out, async |site| match command {
+pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: LimitsCommand) -> Done {
+    match command {
         LimitsCommand::List => read(out, site, None).await,
         LimitsCommand::Show { owner } => read(out, site, Some(Which { owner })).await,
         LimitsCommand::Reset { owner } => {
@@ -57,36 +56,27 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: LimitsCommand) -> 
                 &format!("The buckets of {} are full.", whose.owner),
             )
         }
-    })
-    .await
+    }
 }
 
 /// Prints the kinds of buckets; with `which`, those that are not full.
 async fn read(out: &Output, site: &Site, which: Option<Which>) -> Done {
     let shows_used = which.is_some();
-    let (answer, limits) =
-        reply::call::<Read>(&site.client, &which.unwrap_or_default(), &NoBody).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    let limits = limits.data;
-    // A command that opens the folder has its own buckets in memory, which nobody uses.
-    let own = site.cms.is_some() && limits.store != "redis" && limits.store != "off";
-    let hint = if own {
-        "; the running service has its own buckets in memory: ask it with --url"
-    } else {
-        ""
-    };
-    out.note(&format!("store: {}{hint}", limits.store));
-    if shows_used {
-        print(out, &["owner", "bucket", "remaining", "limit"], &limits.used)
-    } else {
-        print(out, &["bucket", "limit", "per_second"], &limits.buckets)
-    }
-}
-
-fn print<T: Serialize>(out: &Output, columns: &[&str], buckets: &[T]) -> Done {
-    let records: Vec<Record> = buckets.iter().map(Record::of).collect::<Done<_>>()?;
-    let row = |record: &Record| columns.iter().map(|column| record.shown(column)).collect();
-    Ok(table::rows(out, columns, &records.iter().map(row).collect::<Vec<_>>())?)
+    reply::printed::<Read>(out, &site.client, &which.unwrap_or_default(), &NoBody, |limits| {
+        let limits = limits.data;
+        // A command that opens the folder has its own buckets in memory, which nobody uses.
+        let own = site.cms.is_some() && limits.store != "redis" && limits.store != "off";
+        let hint = if own {
+            "; the running service has its own buckets in memory: ask it with --url"
+        } else {
+            ""
+        };
+        out.note(&format!("store: {}{hint}", limits.store));
+        if shows_used {
+            table::records(out, &["owner", "bucket", "remaining", "limit"], &limits.used)
+        } else {
+            table::records(out, &["bucket", "limit", "per_second"], &limits.buckets)
+        }
+    })
+    .await
 }

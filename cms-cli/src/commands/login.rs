@@ -45,7 +45,7 @@ pub(crate) struct LoginArgs {
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, args: LoginArgs) -> Done {
-    let (url, _) = Target::address_only(flags, "cms login")?;
+    let url = Target::address_only(flags, "cms login")?;
     prompt::interruptible(login(flags, out, args, &url)).await
 }
 

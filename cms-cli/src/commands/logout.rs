@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(crate) async fn run(flags: &Flags, out: &Output) -> Done {
-    let (url, _) = Target::address_only(flags, "cms logout")?;
+    let url = Target::address_only(flags, "cms logout")?;
     let session = Sessions::at(&url)?;
     let ended = match &session {
         Some(session) => {

@@ -26,7 +26,7 @@ use crate::{
     output::{Done, Exit, Failure, Output, Progress, counted, table},
     prompt,
     reply::{self, Paging, Saved},
-    site,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -49,10 +49,7 @@ pub(crate) enum MediaCommand {
     /// Upload files; content that is there already is not stored again
     Upload(UploadArgs),
     /// Show a file's record
-    Show {
-        /// Id or path of the file
-        file: String,
-    },
+    Show(Named),
     /// Change texts, name, folder and focal point: the members of a JSON object
     #[command(
         after_help = "Example: echo '{\"alt\":{\"en\":\"A red bicycle\"}}' | cms media edit 7 -"
@@ -64,10 +61,7 @@ pub(crate) enum MediaCommand {
         changes: PathBuf,
     },
     /// List the places that show a file: records and funnels, 20 at most
-    Uses {
-        /// Id or path of the file
-        file: String,
-    },
+    Uses(Named),
     /// Delete files for good; refused while one is in use
     Delete {
         /// Ids or paths of the files
@@ -85,11 +79,15 @@ pub(crate) enum MediaCommand {
     },
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: MediaCommand) -> Done {
-    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+/// A file.
+#[derive(Args, Debug)]
+pub(crate) struct Named {
+    /// Id or path of the file
+    file: String,
 }
 
-async fn at(flags: &Flags, out: &Output, client: &Client, command: MediaCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: MediaCommand) -> Done {
+    let client = &site.client;
     match command {
         MediaCommand::List { folder, kind, search, paging } => {
             let mut columns = ["id", "path", "file_name", "size", "width", "height", "folder"];
@@ -106,14 +104,14 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: MediaCommand)
             reply::list::<Read>(out, client, &paging, &columns, query).await
         }
         MediaCommand::Upload(args) => upload(out, client, &args).await,
-        MediaCommand::Show { file } => reply::shown(out, &find(client, &file).await?.answer),
+        MediaCommand::Show(Named { file }) => reply::shown(out, &find(client, &file).await?.answer),
         MediaCommand::Edit { file, changes } => {
             let body = input::text(&changes)?;
             let saved = find(client, &file).await?;
             let ask = Ask::patch(MEDIA).query("id", saved.id).text(body);
             reply::shown(out, &client.send(ask.if_match(saved.answer.etag)).await?)
         }
-        MediaCommand::Uses { file } => uses(out, client, &file).await,
+        MediaCommand::Uses(Named { file }) => uses(out, client, &file).await,
         MediaCommand::Delete { files, force } => delete(flags, out, client, &files, force).await,
         MediaCommand::Check { remove } => check(out, client, remove).await,
     }
@@ -121,25 +119,20 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: MediaCommand)
 
 async fn uses(out: &Output, client: &Client, file: &str) -> Done {
     let id = find(client, file).await?.id;
-    let (answer, found) = reply::call::<Uses>(client, &ById { id }, &NoBody).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    let row = |one: &Use| {
-        let holder = one.table.clone().unwrap_or_else(|| "funnel".to_owned());
-        vec![holder, one.id.clone(), one.part.clone()]
-    };
-    let found = found.data;
-    let rows: Vec<_> = found.uses.iter().map(row).collect();
-    if !rows.is_empty() {
-        table::rows(out, &["in", "id", "part"], &rows)?;
-    }
-    match (found.hidden, rows.len()) {
-        (0, 0) => out.note("Nothing shows the file."),
-        (0, _) => {}
-        (hidden, _) => out.note(&format!("{hidden} more that you may not read.")),
-    }
-    Ok(())
+    reply::printed::<Uses>(out, client, &ById { id }, &NoBody, |found| {
+        let row = |one: Use| vec![one.table.unwrap_or("funnel".to_owned()), one.id, one.part];
+        let rows: Vec<_> = found.data.uses.into_iter().map(row).collect();
+        if !rows.is_empty() {
+            table::rows(out, &["in", "id", "part"], &rows)?;
+        }
+        match (found.data.hidden, rows.len()) {
+            (0, 0) => out.note("Nothing shows the file."),
+            (0, _) => {}
+            (hidden, _) => out.note(&format!("{hidden} more that you may not read.")),
+        }
+        Ok(())
+    })
+    .await
 }
 
 /// Stops at the first failure.

@@ -2,7 +2,7 @@
 
 use std::{fmt, str::FromStr};
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use cms_core::traffic::origins::{NewOrigin, Origin, OriginPatch, normalise};
 use cms_http::{
     client::Client,
@@ -19,7 +19,7 @@ use crate::{
     output::{Done, Exit, Failure, Output},
     prompt,
     reply::{self, Chosen},
-    site,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -37,23 +37,11 @@ pub(crate) enum OriginsCommand {
         inactive: bool,
     },
     /// Switch an origin on
-    Activate {
-        /// Its address or its id
-        #[arg(value_name = "URL|ID")]
-        origin: Which,
-    },
+    Activate(Known),
     /// Switch an origin off: its pages can no longer call
-    Deactivate {
-        /// Its address or its id
-        #[arg(value_name = "URL|ID")]
-        origin: Which,
-    },
+    Deactivate(Known),
     /// Remove an origin for good
-    Remove {
-        /// Its address or its id
-        #[arg(value_name = "URL|ID")]
-        origin: Which,
-    },
+    Remove(Known),
     /// Tell whether the pages of a website may call; exit code 0 or 1
     #[command(
         after_help = "It reads the registered origins. The site's own host is always allowed."
@@ -65,11 +53,16 @@ pub(crate) enum OriginsCommand {
     },
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: OriginsCommand) -> Done {
-    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+/// An origin.
+#[derive(Args, Debug)]
+pub(crate) struct Known {
+    /// Its address or its id
+    #[arg(value_name = "URL|ID")]
+    origin: Which,
 }
 
-async fn at(flags: &Flags, out: &Output, client: &Client, command: OriginsCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: OriginsCommand) -> Done {
+    let client = &site.client;
     match command {
         OriginsCommand::List(chosen) => {
             let columns = ["id", "origin", "active", "created_at"];
@@ -81,9 +74,9 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: OriginsComman
             new.active = !inactive;
             reply::record::<Create>(out, client, &NoQuery {}, &new).await
         }
-        OriginsCommand::Activate { origin } => switch(out, client, &origin, true).await,
-        OriginsCommand::Deactivate { origin } => switch(out, client, &origin, false).await,
-        OriginsCommand::Remove { origin } => {
+        OriginsCommand::Activate(Known { origin }) => switch(out, client, &origin, true).await,
+        OriginsCommand::Deactivate(Known { origin }) => switch(out, client, &origin, false).await,
+        OriginsCommand::Remove(Known { origin }) => {
             let id = origin.id(client).await?;
             prompt::confirm(
                 flags,

@@ -1,6 +1,6 @@
 //! `cms queue`: jobs (deliveries in the queue), through `/api/backend/webhooks/queue`
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use cms_http::{
     client::Client,
     wire::{
@@ -16,8 +16,8 @@ use crate::{
     input,
     output::{Done, Output, counted},
     prompt,
-    reply::{self, Paging, by_id, named},
-    site,
+    reply::{self, Paging, named},
+    site::Site,
 };
 
 /// The states of a job.
@@ -50,17 +50,9 @@ pub(crate) enum QueueCommand {
   cms queue list --status retry --all | cms queue retry -
 
 Jobs that have failed for good: cms webhooks deliveries redeliver --status failed --expected N")]
-    Retry {
-        /// Ids of the jobs; - takes them from standard input
-        #[arg(required = true, value_name = "IDS")]
-        ids: Vec<String>,
-    },
+    Retry(Several),
     /// Cancel waiting jobs
-    Cancel {
-        /// Ids of the jobs; - takes them from standard input
-        #[arg(required = true, value_name = "IDS")]
-        ids: Vec<String>,
-    },
+    Cancel(Several),
     /// Remove settled jobs now, before their retention ends
     Purge {
         /// Their status
@@ -69,51 +61,44 @@ Jobs that have failed for good: cms webhooks deliveries redeliver --status faile
     },
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: QueueCommand) -> Done {
-    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+/// Jobs.
+#[derive(Args, Debug)]
+pub(crate) struct Several {
+    /// Ids of the jobs; - takes them from standard input
+    #[arg(required = true, value_name = "IDS")]
+    ids: Vec<String>,
 }
 
-async fn at(flags: &Flags, out: &Output, client: &Client, command: QueueCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: QueueCommand) -> Done {
+    let client = &site.client;
     match command {
         QueueCommand::Stats => reply::record::<Stats>(out, client, &NoQuery {}, &NoBody).await,
         QueueCommand::List { status, webhook, event_id, paging } => {
             let subscription = named::maybe_webhook(client, webhook.as_deref()).await?;
             let query = |limit, cursor| WhichJobs {
-                id: None,
                 status: status.clone(),
                 subscription,
                 event_id: event_id.clone(),
                 limit,
                 cursor,
-                count: None,
+                ..WhichJobs::default()
             };
             let columns = [
-                "id",
-                "event",
-                "subscription",
-                "status",
-                "retry_count",
-                "next_retry_at",
+                "id", "event", "subscription", "status", "retry_count", "next_retry_at",
                 "error_message",
             ];
             reply::list::<Queue>(out, client, &paging, &columns, query).await
         }
-        QueueCommand::Retry { ids } => {
+        QueueCommand::Retry(Several { ids }) => {
             let ids = input::ids(ids)?;
-            reply::several(out, &ids, async |id| {
-                Ok(client.call::<Retry>(&by_id(id), &NoBody).await?)
-            })
-            .await?;
+            reply::act::<Retry>(out, client, &ids).await?;
             report(out, &ids, "retry", "due now")
         }
-        QueueCommand::Cancel { ids } => {
+        QueueCommand::Cancel(Several { ids }) => {
             let ids = input::ids(ids)?;
             let jobs = counted(ids.len() as u64, "job");
             prompt::confirm(flags, &format!("Cancel {jobs}? Receivers will not get the events."))?;
-            reply::several(out, &ids, async |id| {
-                Ok(client.call::<Cancel>(&by_id(id), &NoBody).await?)
-            })
-            .await?;
+            reply::act::<Cancel>(out, client, &ids).await?;
             report(out, &ids, "cancel", "cancelled")
         }
         QueueCommand::Purge { status } => {

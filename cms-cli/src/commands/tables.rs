@@ -13,7 +13,7 @@ use crate::{
     flags::Flags,
     output::{Done, Output, table},
     reply::{self, Paging},
-    site,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -28,16 +28,15 @@ pub(crate) enum TablesCommand {
     },
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: TablesCommand) -> Done {
-    site::with(flags, out, async |site| match command {
+pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: TablesCommand) -> Done {
+    match command {
         TablesCommand::List(paging) => {
             let columns = ["name", "plugin", "rows", "adopted", "multilanguage"];
             let query = |limit, cursor| WhichTables { limit, cursor, ..WhichTables::default() };
             reply::list::<Read>(out, &site.client, &paging, &columns, query).await
         }
         TablesCommand::Show { name } => show(out, &site.client, name).await,
-    })
-    .await
+    }
 }
 
 async fn show(out: &Output, client: &Client, name: String) -> Done {

@@ -16,7 +16,7 @@ use crate::{
     flags::Flags,
     output::{Done, Exit, Failure, Output},
     reply::{self, Paging},
-    site,
+    site::Site,
 };
 
 /// How often the end of a long run is asked for.
@@ -56,11 +56,8 @@ pub(crate) struct Which {
     plugin: Option<String>,
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: TasksCommand) -> Done {
-    site::with(flags, out, async |site| at(out, &site.client, command).await).await
-}
-
-async fn at(out: &Output, client: &Client, command: TasksCommand) -> Done {
+pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: TasksCommand) -> Done {
+    let client = &site.client;
     match command {
         TasksCommand::List(paging) => {
             let columns = ["plugin", "name", "interval_s", "state", "next_due_at", "last_run"];

@@ -1,6 +1,6 @@
 //! `cms theme`: what the build of a theme reads, from `/api/backend/theme`
 
-use clap::{Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 use cms_core::theme::{Environment, Safelist};
 use cms_http::{
     client::Client,
@@ -29,17 +29,7 @@ pub(crate) enum ThemeCommand {
   cms theme env --rotate-key --grace 1h --format js
 
 Without --rotate-key the key is a placeholder: its value is shown only when it is made.")]
-    Env {
-        /// Give the key named theme a new value, or create it, and print the value
-        #[arg(long)]
-        rotate_key: bool,
-        /// How long the old value still works, such as 30s, 10m, 2h or 7d
-        #[arg(long, value_name = "TIME", requires = "rotate_key", value_parser = input::seconds)]
-        grace: Option<i64>,
-        /// Lines for a shell or a .env file, or an ES module
-        #[arg(long, value_enum, default_value_t = EnvFormat::Env)]
-        format: EnvFormat,
-    },
+    Env(EnvArgs),
     /// Print the class names that a purge of stylesheets keeps, as the safelist of PurgeCSS
     #[command(after_help = "Example:
   NUXT_PURGECSS_SAFELIST_STANDARD=btn-,card cms theme safelist --format js > safelist.js
@@ -50,6 +40,19 @@ Reads NUXT_PURGECSS_SAFELIST_STANDARD, _GREEDY and _DEEP: beginnings of names, b
         #[arg(long, value_enum, default_value_t = ListFormat::Json)]
         format: ListFormat,
     },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct EnvArgs {
+    /// Give the key named theme a new value, or create it, and print the value
+    #[arg(long)]
+    rotate_key: bool,
+    /// How long the old value still works, such as 30s, 10m, 2h or 7d
+    #[arg(long, value_name = "TIME", requires = "rotate_key", value_parser = input::seconds)]
+    grace: Option<i64>,
+    /// Lines for a shell or a .env file, or an ES module
+    #[arg(long, value_enum, default_value_t = EnvFormat::Env)]
+    format: EnvFormat,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -73,23 +76,15 @@ impl ThemeCommand {
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: ThemeCommand) -> Done {
     match command {
-        ThemeCommand::Env { rotate_key, grace, format } => {
-            site::with(flags, out, async |site| {
-                env(flags, out, &site.client, (rotate_key, grace), format).await
-            })
-            .await
+        ThemeCommand::Env(args) => {
+            site::with(flags, out, async |site| env(flags, out, &site.client, &args).await).await
         }
         ThemeCommand::Safelist { format } => safelist(out, format),
     }
 }
 
-async fn env(
-    flags: &Flags,
-    out: &Output,
-    client: &Client,
-    (rotate_key, grace): (bool, Option<i64>),
-    format: EnvFormat,
-) -> Done {
+async fn env(flags: &Flags, out: &Output, client: &Client, args: &EnvArgs) -> Done {
+    let EnvArgs { rotate_key, grace, format } = *args;
     let found: Environment = reply::data::<Read>(client, &NoQuery {}, &NoBody).await?;
     if found.theme.is_none() {
         out.note("No theme is active: write its name, a text, into the setting theme.");

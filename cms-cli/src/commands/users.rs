@@ -3,15 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use cms_core::{
-    Secret,
-    accounts::{GroupName, NewUser, User, UserPatch},
-};
+use cms_core::accounts::{GroupName, NewUser, User, UserPatch};
 use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        parameters::{Limit, ListQuery, NoQuery},
+        parameters::{ListQuery, NoQuery},
         users::{
             Create, Delete, NewRecoveryCodes, OfUser, Read, ResetSecondFactor, Revoke, Sessions,
             Update, Which, WhichUsers,
@@ -23,7 +20,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Exit, Failure, Output, counted, table},
+    output::{Done, Exit, Failure, Output, table},
     prompt,
     reply::{self, Chosen, Paging, by_id},
     site,
@@ -39,10 +36,7 @@ pub(crate) enum UsersCommand {
     /// List all users
     List(Chosen),
     /// Show a user
-    Show {
-        /// Name or id of the user
-        user: String,
-    },
+    Show(Named),
     /// Create a user, who sets up an authenticator at the first login
     #[command(after_help = "Example:
   pass show cms/ana | cms users create ana --group editors --password-stdin")]
@@ -72,23 +66,11 @@ pub(crate) enum UsersCommand {
         groups: Vec<String>,
     },
     /// Switch users off; ends all their sessions
-    Disable {
-        /// Names or ids of the users; - takes them from standard input
-        #[arg(required = true, value_name = "USERS")]
-        users: Vec<String>,
-    },
+    Disable(Several),
     /// Switch users on
-    Enable {
-        /// Names or ids of the users; - takes them from standard input
-        #[arg(required = true, value_name = "USERS")]
-        users: Vec<String>,
-    },
+    Enable(Several),
     /// Delete users for good
-    Delete {
-        /// Names or ids of the users; - takes them from standard input
-        #[arg(required = true, value_name = "USERS")]
-        users: Vec<String>,
-    },
+    Delete(Several),
     /// Set a new password; ends all sessions
     Passwd {
         /// Name or id of the user
@@ -109,24 +91,33 @@ pub(crate) enum UsersCommand {
     },
     /// Tell whether the authenticator is set up, and how many recovery codes are left
     #[command(name = "2fa-status")]
-    SecondFactorStatus {
-        /// Name or id of the user
-        user: String,
-    },
+    SecondFactorStatus(Named),
     /// Remove the authenticator and the recovery codes; only on the site's own machine
     #[command(name = "2fa-reset")]
-    SecondFactorReset {
-        /// Name or id of the user
-        user: String,
-    },
+    SecondFactorReset(Named),
     /// Replace the recovery codes by eight new ones; only on the site's own machine
     #[command(name = "2fa-codes")]
     RecoveryCodes(CodesArgs),
 }
 
+/// A user.
+#[derive(Args, Debug)]
+pub(crate) struct Named {
+    /// Name or id of the user
+    user: String,
+}
+
+/// Users.
+#[derive(Args, Debug)]
+pub(crate) struct Several {
+    /// Names or ids of the users; - takes them from standard input
+    #[arg(required = true, value_name = "USERS")]
+    users: Vec<String>,
+}
+
 pub(crate) async fn run(flags: &Flags, out: &Output, command: UsersCommand) -> Done {
     let target = match &command {
-        UsersCommand::SecondFactorReset { .. } => {
+        UsersCommand::SecondFactorReset(_) => {
             Target::Folder(Target::folder_only(flags, "cms users 2fa-reset")?)
         }
         UsersCommand::RecoveryCodes(_) => {
@@ -143,42 +134,61 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: UsersCommand) -> D
 async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand) -> Done {
     match command {
         UsersCommand::List(chosen) => {
+            let page = |limit, cursor| {
+                let list = ListQuery::page(limit, cursor);
+                WhichUsers { list, ..WhichUsers::default() }
+            };
             reply::chosen::<Read>(out, client, &chosen, (&COLUMNS, cell), page).await
         }
-        UsersCommand::Show { user } => {
+        UsersCommand::Show(Named { user }) => {
             reply::record_as::<Read>(out, client, &named(&user), &NoBody, cell).await
         }
         UsersCommand::Create { name, groups, password_stdin, inactive } => {
             let password = prompt::new_password(flags, &name, password_stdin)?;
-            create(out, client, name, password, groups, !inactive).await
+            let mut new = NewUser::new(name, password, group_names(groups));
+            new.active = !inactive;
+            let made = reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await;
+            made.map_err(of_groups)
         }
         UsersCommand::Edit { user, rename, groups } => {
-            edit(out, client, &user, rename, groups).await
+            let mut patch = UserPatch::default();
+            patch.username = rename;
+            patch.groups = (!groups.is_empty()).then(|| group_names(groups));
+            change(out, client, &user, patch).await.map_err(of_groups)
         }
-        UsersCommand::Disable { users } => switch(out, client, users, false).await,
-        UsersCommand::Enable { users } => switch(out, client, users, true).await,
+        UsersCommand::Disable(Several { users }) => switch(out, client, users, false).await,
+        UsersCommand::Enable(Several { users }) => switch(out, client, users, true).await,
         UsersCommand::Passwd { user, password_stdin } => {
-            let password = prompt::new_password(flags, &user, password_stdin)?;
-            set_password(out, client, &user, password).await
+            let mut patch = UserPatch::default();
+            patch.password = Some(prompt::new_password(flags, &user, password_stdin)?);
+            change(out, client, &user, patch).await
         }
-        UsersCommand::Delete { users } => delete(flags, out, client, users).await,
+        UsersCommand::Delete(Several { users }) => {
+            let users = input::named(users)?;
+            let ids = ids(client, &users).await?;
+            reply::delete::<Delete>(flags, out, client, (&ids, &users), ("user", "?")).await
+        }
         UsersCommand::Sessions { user, revoke: None, paging } => {
-            sessions(out, client, &user, &paging).await
+            let id = find(client, &user).await?.id;
+            let columns = ["id", "address", "user_agent", "created_at", "last_seen_at"];
+            let query = |limit, cursor| OfUser { id, limit, cursor, count: None };
+            reply::list::<Sessions>(out, client, &paging, &columns, query).await
         }
         UsersCommand::Sessions { user, revoke: Some(session), .. } => {
-            end_sessions(out, client, &user, session).await
+            let id = find(client, &user).await?.id;
+            client.call::<Revoke>(&Which { id, session }, &NoBody).await?;
+            let text = match session {
+                Some(session) => format!("The session {session} of {user} has ended."),
+                None => format!("All sessions of {user} have ended."),
+            };
+            out.done(&json!({"revoked": session.map_or("all".into(), Json::from)}), &text)
         }
-        UsersCommand::SecondFactorStatus { user } => second_factor(out, client, &user).await,
-        UsersCommand::SecondFactorReset { user } => {
+        UsersCommand::SecondFactorStatus(Named { user }) => second_factor(out, client, &user).await,
+        UsersCommand::SecondFactorReset(Named { user }) => {
             reset_second_factor(flags, out, client, &user).await
         }
         UsersCommand::RecoveryCodes(args) => new_codes(flags, out, client, args).await,
     }
-}
-
-/// A page of all users.
-fn page(limit: Limit, cursor: Option<String>) -> WhichUsers {
-    WhichUsers { list: ListQuery::page(limit, cursor), ..WhichUsers::default() }
 }
 
 /// One user, by name or id.
@@ -197,55 +207,12 @@ fn cell(user: &User, column: &str) -> Option<String> {
     (column == "groups").then(|| names().join(", "))
 }
 
-async fn create(
-    out: &Output,
-    client: &Client,
-    username: String,
-    password: Secret,
-    groups: Vec<String>,
-    active: bool,
-) -> Done {
-    let mut new = NewUser::new(username, password, group_names(groups));
-    new.active = active;
-    let made = reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await;
-    made.map_err(of_groups)
-}
-
-async fn edit(
-    out: &Output,
-    client: &Client,
-    user: &str,
-    username: Option<String>,
-    groups: Vec<String>,
-) -> Done {
-    let mut patch = UserPatch::default();
-    patch.username = username;
-    patch.groups = (!groups.is_empty()).then(|| group_names(groups));
-    change(out, client, user, patch).await.map_err(of_groups)
-}
-
 /// Switches users on or off.
 async fn switch(out: &Output, client: &Client, users: Vec<String>, active: bool) -> Done {
     let ids = ids(client, &input::named(users)?).await?;
     let mut patch = UserPatch::default();
     patch.active = Some(active);
     reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, cell)).await
-}
-
-async fn set_password(out: &Output, client: &Client, user: &str, password: Secret) -> Done {
-    let mut patch = UserPatch::default();
-    patch.password = Some(password);
-    change(out, client, user, patch).await
-}
-
-async fn delete(flags: &Flags, out: &Output, client: &Client, users: Vec<String>) -> Done {
-    let users = input::named(users)?;
-    let ids = ids(client, &users).await?;
-    let (many, users) = (counted(ids.len() as u64, "user"), users.join(", "));
-    prompt::confirm(flags, &format!("Delete {many} ({users})?"))?;
-    reply::several(out, &ids, async |id| Ok(client.call::<Delete>(&by_id(id), &NoBody).await?))
-        .await?;
-    out.done(&json!({"deleted": ids}), &format!("{many} deleted: {users}"))
 }
 
 /// The ids of users, from their ids or names.
@@ -278,24 +245,6 @@ fn group_names(groups: Vec<String>) -> Vec<GroupName> {
         .into_iter()
         .map(|group| group.parse().map_or_else(|_| GroupName::Name(group), GroupName::Id))
         .collect()
-}
-
-async fn sessions(out: &Output, client: &Client, user: &str, paging: &Paging) -> Done {
-    let id = find(client, user).await?.id;
-    let columns = ["id", "address", "user_agent", "created_at", "last_seen_at"];
-    let query = |limit, cursor| OfUser { id, limit, cursor, count: None };
-    reply::list::<Sessions>(out, client, paging, &columns, query).await
-}
-
-/// Ends one session, or all.
-async fn end_sessions(out: &Output, client: &Client, user: &str, session: Option<i64>) -> Done {
-    let id = find(client, user).await?.id;
-    client.call::<Revoke>(&Which { id, session }, &NoBody).await?;
-    let text = match session {
-        Some(session) => format!("The session {session} of {user} has ended."),
-        None => format!("All sessions of {user} have ended."),
-    };
-    out.done(&json!({"revoked": session.map_or("all".into(), Json::from)}), &text)
 }
 
 #[derive(Args, Debug)]

@@ -24,7 +24,7 @@ use crate::{
         self, Paging,
         draft::{DraftView, add, remove, values},
     },
-    site,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -51,11 +51,8 @@ output. Templates without a file are named; the exit code is then 8.")]
     },
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: WidgetsCommand) -> Done {
-    site::with(flags, out, async |site| at(out, &site.client, command).await).await
-}
-
-async fn at(out: &Output, client: &Client, command: WidgetsCommand) -> Done {
+pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: WidgetsCommand) -> Done {
+    let client = &site.client;
     match command {
         WidgetsCommand::List(paging) => {
             let columns = ["name", "group", "title", "plugin", "version", "fields", "pending"];

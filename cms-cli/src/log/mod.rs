@@ -129,15 +129,8 @@ mod tests {
     #[test]
     fn a_mistyped_level_is_refused() {
         for fine in [
-            "warn",
-            "OFF",
-            "warn,cms_http=debug",
-            "warn, cms_http=debug",
-            "info,",
-            "cms_core",
-            "sqlx",
-            "warn,sqlx::query",
-            "cms_http[request]=info",
+            "warn", "OFF", "warn,cms_http=debug", "warn, cms_http=debug", "info,", "cms_core",
+            "sqlx", "warn,sqlx::query", "cms_http[request]=info",
         ] {
             assert!(filter(fine).is_ok(), "{fine}");
         }

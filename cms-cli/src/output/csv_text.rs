@@ -6,6 +6,7 @@
 
 use std::{
     borrow::Cow,
+    collections::VecDeque,
     io::{self, Read},
 };
 
@@ -48,7 +49,7 @@ enum State {
     Plain,
 }
 
-/// Replaces quoted empty cells by [`EMPTY_TEXT`].
+/// Replaces quoted empty cells by [`EMPTY_TEXT`], and notes where rows begin.
 pub(crate) struct MarkEmpty<R> {
     inner: R,
     state: State,
@@ -56,6 +57,10 @@ pub(crate) struct MarkEmpty<R> {
     line: u64,
     /// The line of the last opening quote.
     opened: u64,
+    /// Whether the next byte begins a row or a blank line.
+    at_row: bool,
+    /// The lines of the rows that were read ahead.
+    rows: VecDeque<u64>,
     /// How many bytes of [`EMPTY_TEXT`] were read.
     like_mark: usize,
     ready: Vec<u8>,
@@ -70,6 +75,8 @@ impl<R: Read> MarkEmpty<R> {
             state: State::CellStart,
             line: 1,
             opened: 1,
+            at_row: true,
+            rows: VecDeque::new(),
             like_mark: 0,
             ready: Vec::new(),
             given: 0,
@@ -77,8 +84,17 @@ impl<R: Read> MarkEmpty<R> {
         }
     }
 
+    /// The line of the next row's first cell; to be asked once for each row.
+    pub(crate) fn next_row(&mut self) -> Option<u64> {
+        self.rows.pop_front()
+    }
+
     fn take(&mut self, byte: u8) {
-        let ends = matches!(byte, b',' | b'\n' | b'\r');
+        let ends_line = matches!(byte, b'\n' | b'\r');
+        if self.at_row && !ends_line {
+            self.rows.push_back(self.line);
+        }
+        let ends = ends_line || byte == b',';
         let outside = if ends { State::CellStart } else { State::Plain };
         self.state = match (self.state, byte) {
             (State::CellStart, b'"') => {
@@ -113,6 +129,7 @@ impl<R: Read> MarkEmpty<R> {
                 }
             }
         };
+        self.at_row = ends_line && matches!(self.state, State::CellStart);
         self.line += u64::from(byte == b'\n');
         let mark = EMPTY_TEXT.as_bytes();
         let next = byte == mark[self.like_mark];
@@ -185,6 +202,24 @@ mod tests {
         ];
         for (text, expected) in table {
             assert_eq!(marked(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn rows_begin_on_the_line_of_their_first_cell() {
+        for (text, expected) in [
+            ("a\nb\n", vec![1, 2]),
+            ("a\r\n\r\nb\r\nc", vec![1, 3, 4]),
+            ("\n\na\n\"b\r\n\r\nb\",\"\"\n,\n", vec![3, 4, 7]),
+            ("\"a\nb\"x\n\"\"\r\n", vec![1, 3]),
+        ] {
+            let mut reader = MarkEmpty::new(text.as_bytes());
+            reader.read_to_string(&mut String::new()).expect("text");
+            let rows: Vec<_> = std::iter::from_fn(|| reader.next_row()).collect();
+            assert_eq!(rows, expected, "{text:?}");
+            let mut builder = csv::ReaderBuilder::new();
+            let reader = builder.has_headers(false).flexible(true).from_reader(text.as_bytes());
+            assert_eq!(reader.into_records().count(), rows.len(), "{text:?}");
         }
     }
 

@@ -216,6 +216,7 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// Each with what it means.
     pub(crate) const ALL: [(Exit, &'static str); 11] = [
         (Exit::Ok, "done"),
         (Exit::Failed, "failed, or a check found errors"),
@@ -231,7 +232,7 @@ impl Exit {
     ];
 
     /// Its name in documents of errors.
-    pub(crate) fn name(self) -> &'static str {
+    pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
             Self::Failed => "failed",

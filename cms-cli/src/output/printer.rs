@@ -109,8 +109,13 @@ impl Output {
 
     /// Reports what a command did: the value with `--json`, else a sentence.
     pub(crate) fn done(&self, value: &Json, text: &str) -> Done {
+        self.told(&serde_json::json!({"data": value}).to_string(), text)
+    }
+
+    /// Reports a call: the body of its reply with `--json`, else a sentence.
+    pub(crate) fn told(&self, body: &str, text: &str) -> Done {
         if self.json {
-            return Ok(self.data(value)?);
+            return Ok(self.line(body)?);
         }
         self.note(text);
         Ok(())

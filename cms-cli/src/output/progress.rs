@@ -63,9 +63,7 @@ impl Progress {
 
     /// Replaces the bar by a summary.
     pub(crate) fn end(&self, target: &str) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
+        self.clear();
         let seconds = self.started.elapsed().as_secs_f64();
         self.out.note(&format!(
             "{}: {} {target} in {seconds:.1} s ({}/s)",

@@ -4,11 +4,12 @@ use std::io;
 
 use cms_core::{Finding, Level, plain::shown, worst};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use serde::Serialize;
 
 use super::{
     failure::{Done, Exit, Failure},
     printer::{Output, Part, Style},
-    record::{Record, Shown},
+    record::Record,
 };
 
 /// Longer cells are cut on a terminal, in characters.
@@ -52,20 +53,16 @@ pub(crate) fn rows(out: &Output, columns: &[&str], rows: &[Vec<String>]) -> io::
     Ok(())
 }
 
-/// Prints the named columns of records; all columns when none are named.
-pub(crate) fn records(
-    out: &Output,
-    columns: &[&str],
-    records: &[Record],
-    text: Shown,
-) -> io::Result<()> {
-    let Some(first) = records.first() else { return Ok(()) };
-    let columns = if columns.is_empty() { first.names().collect() } else { columns.to_vec() };
-    let lines: Vec<Vec<String>> = records
-        .iter()
-        .map(|record| columns.iter().map(|name| text(record, name)).collect())
-        .collect();
-    rows(out, &columns, &lines)
+/// Prints the named columns of values that are objects; all columns when none are named.
+pub(crate) fn records<T: Serialize>(out: &Output, columns: &[&str], values: &[T]) -> Done {
+    let records: Vec<Record> = values.iter().map(Record::of).collect::<Done<_>>()?;
+    let columns: Vec<&str> = match (columns, records.first()) {
+        ([], None) => return Ok(()),
+        ([], Some(first)) => first.names().collect(),
+        _ => columns.to_vec(),
+    };
+    let row = |record: &Record| columns.iter().map(|name| record.shown(name)).collect();
+    Ok(rows(out, &columns, &records.iter().map(row).collect::<Vec<_>>())?)
 }
 
 /// Prints names with their values, a line for each.

@@ -55,14 +55,11 @@ pub(crate) fn given<T>(shown: Done<T>, secret: &str, again: &str) -> Done<T> {
 
 /// As [`call`], for a reply with one thing. None: the write is done, and the caller may
 /// see only the id.
-pub(super) async fn written<O: Operation>(
+pub(super) async fn written<O: Operation<Reply: Single>>(
     client: &Client,
     query: &O::Query,
     body: &O::Body,
-) -> Done<(Answer, Option<<O::Reply as Single>::One>)>
-where
-    O::Reply: Single,
-{
+) -> Done<(Answer, Option<<O::Reply as Single>::One>)> {
     let answer = client.send(Ask::of::<O>(query, body)?).await?;
     match answer.read::<O>() {
         Err(_) if answer.only_id().is_some() => Ok((answer, None)),
@@ -75,14 +72,11 @@ where
 }
 
 /// The one thing in the reply of an operation.
-pub(crate) async fn data<O: Operation>(
+pub(crate) async fn data<O: Operation<Reply: Single>>(
     client: &Client,
     query: &O::Query,
     body: &O::Body,
-) -> Done<<O::Reply as Single>::One>
-where
-    O::Reply: Single,
-{
+) -> Done<<O::Reply as Single>::One> {
     let reply = client.call::<O>(query, body).await?;
     reply.one().ok_or_else(|| Failure::unexpected("it holds a list instead of one record"))
 }

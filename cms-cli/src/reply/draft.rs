@@ -11,12 +11,17 @@ use cms_http::{
         parameters::NoQuery,
     },
 };
+use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::{call::call, named};
+use super::{
+    call::{Single, call},
+    named,
+    record::show,
+};
 use crate::{
     input,
-    output::{Done, Exit, Failure},
+    output::{Done, Exit, Failure, Output},
 };
 
 /// The draft of a page with the reply that shows it.
@@ -54,17 +59,18 @@ impl DraftView {
         Err(Failure::new(Exit::NotFound, what).hint(format!("cms pages tree {page} shows its ids")))
     }
 
-    /// Sends a change of the draft, unless the draft has changed since it was read.
-    pub(crate) async fn send<O: Operation>(
+    /// Changes the draft, unless it has changed since it was read, and prints what came of it.
+    pub(crate) async fn change<O: Operation<Reply: Single<One: Serialize>>>(
         &self,
+        out: &Output,
         client: &Client,
         query: &O::Query,
         body: &O::Body,
-    ) -> Done<(Answer, O::Reply)> {
+    ) -> Done {
         let ask = Ask::of::<O>(query, body)?.if_match(self.answer.etag.clone());
         let answer = client.send(ask).await?;
-        let reply = answer.read::<O>()?;
-        Ok((answer, reply))
+        let one = answer.read::<O>()?.one();
+        show(out, &answer.body, &one.ok_or_else(|| Failure::unexpected("it holds a list"))?)
     }
 }
 

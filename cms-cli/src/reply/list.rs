@@ -47,48 +47,36 @@ pub(crate) struct Chosen {
 }
 
 /// Prints a list. Shows only `columns`, or all columns when that is empty.
-pub(crate) async fn list<O: Operation<Body = NoBody>>(
+pub(crate) async fn list<O: Operation<Body = NoBody, Reply: Paged<Row: Serialize>>>(
     out: &Output,
     client: &Client,
     paging: &Paging,
     columns: &[&str],
     query: impl Fn(Limit, Option<String>) -> O::Query,
-) -> Done
-where
-    O::Reply: Paged,
-    <O::Reply as Paged>::Row: Serialize,
-{
+) -> Done {
     list_as::<O>(out, client, paging, (columns, plain), query).await
 }
 
 /// [`list`] with another way to show columns.
-pub(crate) async fn list_as<O: Operation<Body = NoBody>>(
+pub(crate) async fn list_as<O: Operation<Body = NoBody, Reply: Paged<Row: Serialize>>>(
     out: &Output,
     client: &Client,
     paging: &Paging,
     shown: (&[&str], Cell<<O::Reply as Paged>::Row>),
     query: impl Fn(Limit, Option<String>) -> O::Query,
-) -> Done
-where
-    O::Reply: Paged,
-    <O::Reply as Paged>::Row: Serialize,
-{
+) -> Done {
     let all = Chosen { choose: Choose::default(), paging: paging.clone() };
     chosen::<O>(out, client, &all, shown, query).await
 }
 
 /// [`list_as`] with the caller's choice of rows and order.
-pub(crate) async fn chosen<O: Operation<Body = NoBody>>(
+pub(crate) async fn chosen<O: Operation<Body = NoBody, Reply: Paged<Row: Serialize>>>(
     out: &Output,
     client: &Client,
     Chosen { choose, paging }: &Chosen,
     shown: (&[&str], Cell<<O::Reply as Paged>::Row>),
     query: impl Fn(Limit, Option<String>) -> O::Query,
-) -> Done
-where
-    O::Reply: Paged,
-    <O::Reply as Paged>::Row: Serialize,
-{
+) -> Done {
     let ask = |limit, cursor| Ok(choose.ask(Ask::of::<O>(&query(limit, cursor), &NoBody)?));
     let read = |answer: &Answer| {
         let page = answer.read::<O>()?.page();
@@ -247,14 +235,11 @@ fn condition(text: &str) -> Result<Condition, String> {
 }
 
 /// Reads page after page up to the first match of `wanted`.
-pub(crate) async fn first<O: Operation<Body = NoBody>>(
+pub(crate) async fn first<O: Operation<Body = NoBody, Reply: Paged>>(
     client: &Client,
     query: impl Fn(Limit, Option<String>) -> O::Query,
     wanted: impl Fn(&<O::Reply as Paged>::Row) -> bool,
-) -> Done<Option<<O::Reply as Paged>::Row>>
-where
-    O::Reply: Paged,
-{
+) -> Done<Option<<O::Reply as Paged>::Row>> {
     let mut found = None;
     each::<O>(client, query, |row| {
         if wanted(&row) {
@@ -268,14 +253,11 @@ where
 }
 
 /// Passes row after row to `see`, until it returns `Break`.
-pub(super) async fn each<O: Operation<Body = NoBody>>(
+pub(super) async fn each<O: Operation<Body = NoBody, Reply: Paged>>(
     client: &Client,
     query: impl Fn(Limit, Option<String>) -> O::Query,
     mut see: impl FnMut(<O::Reply as Paged>::Row) -> ControlFlow<()>,
-) -> Done
-where
-    O::Reply: Paged,
-{
+) -> Done {
     let mut cursor = None;
     loop {
         let reply = client.call::<O>(&query(Limit(LARGEST_PAGE), cursor), &NoBody).await?;

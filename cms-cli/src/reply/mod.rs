@@ -20,4 +20,6 @@ pub(crate) use call::{by_id, call, call_once, data, given, list_query, listing, 
 pub(crate) use list::{
     Choose, Chosen, LARGEST_PAGE, Paging, acts, chosen, first, list, list_as, records,
 };
-pub(crate) use record::{Saved, change, plain, record, record_as, several, show, shown};
+pub(crate) use record::{
+    Saved, act, change, delete, plain, printed, record, record_as, show, shown,
+};

@@ -24,37 +24,39 @@ use crate::output::{Done, Exit, Failure};
 const MAX_IDS: usize = 5;
 /// The most numbers in one request, so that its line stays short.
 const MAX_NUMBERS: usize = 100;
-/// An API key, and how to list all.
-const KEY: (&str, &str) = ("API key", "cms keys list");
-/// A subscription, and how to list all.
-const WEBHOOK: (&str, &str) = ("webhook", "cms webhooks list");
+
+/// Things with names.
+struct Kind<T> {
+    /// One of them, and how to list all.
+    what: (&'static str, &'static str),
+    id_and_name: fn(&T) -> (i64, String),
+}
+
+const KEYS: Kind<ApiKey> =
+    Kind { what: ("API key", "cms keys list"), id_and_name: |key| (key.id, key.name.clone()) };
+const WEBHOOKS: Kind<Subscription> = Kind {
+    what: ("webhook", "cms webhooks list"),
+    id_and_name: |webhook| (webhook.id, webhook.name.clone()),
+};
 
 /// The id of a key, from its id or its name.
 pub(crate) async fn key(client: &Client, key: &str) -> Done<i64> {
-    find::<keys::Read>(client, KEY, key, key_row).await
+    Ok(keys(client, &[key.to_owned()]).await?[0])
 }
 
 /// As [`key`], of each.
 pub(crate) async fn keys(client: &Client, named: &[String]) -> Done<Vec<i64>> {
-    find_each::<keys::Read>(client, KEY, named, key_row).await
-}
-
-fn key_row(key: &ApiKey) -> (i64, String) {
-    (key.id, key.name.clone())
+    find::<keys::Read>(client, &KEYS, named).await
 }
 
 /// The id of a subscription, from its id or its name.
 pub(crate) async fn webhook(client: &Client, webhook: &str) -> Done<i64> {
-    find::<webhooks::Read>(client, WEBHOOK, webhook, webhook_row).await
+    Ok(webhooks(client, &[webhook.to_owned()]).await?[0])
 }
 
 /// As [`webhook`], of each.
 pub(crate) async fn webhooks(client: &Client, named: &[String]) -> Done<Vec<i64>> {
-    find_each::<webhooks::Read>(client, WEBHOOK, named, webhook_row).await
-}
-
-fn webhook_row(webhook: &Subscription) -> (i64, String) {
-    (webhook.id, webhook.name.clone())
+    find::<webhooks::Read>(client, &WEBHOOKS, named).await
 }
 
 /// As [`webhook`], when one is named.
@@ -147,48 +149,28 @@ fn id_of_number(what: &str, text: &str, id: i64, found: &[i64]) -> Done<i64> {
     }
 }
 
-/// The id of the thing with exactly this name, else with this name in other cases.
-async fn find<O: Operation<Query = OneOrList, Body = NoBody>>(
+/// The ids of the things with exactly these names, else with these names in other cases. One
+/// request asks for many numbers.
+async fn find<O: Operation<Query = OneOrList, Body = NoBody, Reply: Paged>>(
     client: &Client,
-    what: (&str, &str),
-    name: &str,
-    known: impl Fn(&<O::Reply as Paged>::Row) -> (i64, String),
-) -> Done<i64>
-where
-    O::Reply: Paged,
-{
-    let rows = numbered::<O>(client, &[name], &known).await?;
-    among::<O>(client, what, name, &rows, &known).await
-}
-
-/// As [`find`], for several names. One request asks for many numbers.
-async fn find_each<O: Operation<Query = OneOrList, Body = NoBody>>(
-    client: &Client,
-    what: (&str, &str),
+    kind: &Kind<<O::Reply as Paged>::Row>,
     named: &[String],
-    known: impl Fn(&<O::Reply as Paged>::Row) -> (i64, String),
-) -> Done<Vec<i64>>
-where
-    O::Reply: Paged,
-{
+) -> Done<Vec<i64>> {
     let names: Vec<&str> = named.iter().map(String::as_str).collect();
-    let rows = numbered::<O>(client, &names, &known).await?;
+    let rows = numbered::<O>(client, &names, kind).await?;
     let mut ids = Vec::with_capacity(named.len());
     for name in names {
-        ids.push(among::<O>(client, what, name, &rows, &known).await?);
+        ids.push(among::<O>(client, kind, name, &rows).await?);
     }
     Ok(ids)
 }
 
 /// Ids and names of the rows that have one of these numbers as id or name.
-async fn numbered<O: Operation<Query = OneOrList, Body = NoBody>>(
+async fn numbered<O: Operation<Query = OneOrList, Body = NoBody, Reply: Paged>>(
     client: &Client,
     names: &[&str],
-    known: impl Fn(&<O::Reply as Paged>::Row) -> (i64, String),
-) -> Done<BTreeMap<i64, String>>
-where
-    O::Reply: Paged,
-{
+    kind: &Kind<<O::Reply as Paged>::Row>,
+) -> Done<BTreeMap<i64, String>> {
     let numbers = names.iter().filter_map(|name| Some((*name, name.parse::<i64>().ok()?)));
     let numbers: Vec<(&str, i64)> = numbers.collect();
     let mut rows = BTreeMap::new();
@@ -201,7 +183,7 @@ where
             asked
         };
         let read = each::<O>(client, query, |row| {
-            rows.extend([known(&row)]);
+            rows.extend([(kind.id_and_name)(&row)]);
             ControlFlow::Continue(())
         });
         match read.await {
@@ -216,47 +198,40 @@ where
 }
 
 /// As [`find`]. `rows` comes from [`numbered`].
-async fn among<O: Operation<Query = OneOrList, Body = NoBody>>(
+async fn among<O: Operation<Query = OneOrList, Body = NoBody, Reply: Paged>>(
     client: &Client,
-    what: (&str, &str),
+    kind: &Kind<<O::Reply as Paged>::Row>,
     name: &str,
     rows: &BTreeMap<i64, String>,
-    known: impl Fn(&<O::Reply as Paged>::Row) -> (i64, String),
-) -> Done<i64>
-where
-    O::Reply: Paged,
-{
+) -> Done<i64> {
     if let Ok(id) = name.parse::<i64>() {
         let fits = rows.iter().filter(|(known, called)| **known == id || *called == name);
         let found: Vec<i64> = fits.map(|(known, _)| *known).collect();
-        return id_of_number(what.0, name, id, &found);
+        return id_of_number(kind.what.0, name, id, &found);
     }
     let mut found = NameMatches::default();
-    called::<O>(client, Some("eq"), name, |row| found.add(known(&row).0)).await?;
+    called::<O>(client, Some("eq"), name, |row| found.add((kind.id_and_name)(&row).0)).await?;
     if found.count == 0 {
         // The service ignores case in ASCII only: for other names all rows are read.
         let op = name.is_ascii().then_some("contains");
         let alike = |row| {
-            let (id, called) = known(&row);
+            let (id, called) = (kind.id_and_name)(&row);
             if called.to_lowercase() == name.to_lowercase() {
                 found.add(id);
             }
         };
         called::<O>(client, op, name, alike).await?;
     }
-    only(what, name, &found.ids, found.count)
+    only(kind.what, name, &found.ids, found.count)
 }
 
 /// Passes the rows whose name compares so, or all without an operator, to `see`.
-async fn called<O: Operation<Query = OneOrList, Body = NoBody>>(
+async fn called<O: Operation<Query = OneOrList, Body = NoBody, Reply: Paged>>(
     client: &Client,
     op: Option<&str>,
     name: &str,
     mut see: impl FnMut(<O::Reply as Paged>::Row),
-) -> Done
-where
-    O::Reply: Paged,
-{
+) -> Done {
     let query = |limit, cursor| {
         let mut asked = list_query(limit, cursor);
         let filter = op.map(|op| (format!("filter[name][{op}]"), name.to_owned()));

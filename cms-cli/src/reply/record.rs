@@ -2,13 +2,17 @@
 
 use cms_http::{
     client::{Answer, Client},
-    wire::{self, Data, Operation, parameters::ById},
+    wire::{self, Data, NoBody, Operation, parameters::ById},
 };
 use serde::Serialize;
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
-use super::call::{Single, by_id, written};
-use crate::output::{Done, Exit, Failure, Output, record::Record, table};
+use super::call::{Single, by_id, call, written};
+use crate::{
+    flags::Flags,
+    output::{Done, Exit, Failure, Output, counted, record::Record, table},
+    prompt,
+};
 
 /// A row with the reply that shows it. It is changed only if it is still the same.
 pub(crate) struct Saved {
@@ -17,31 +21,23 @@ pub(crate) struct Saved {
 }
 
 /// Calls an operation and prints the record in the reply.
-pub(crate) async fn record<O: Operation>(
+pub(crate) async fn record<O: Operation<Reply: Single<One: Serialize>>>(
     out: &Output,
     client: &Client,
     query: &O::Query,
     body: &O::Body,
-) -> Done
-where
-    O::Reply: Single,
-    <O::Reply as Single>::One: Serialize,
-{
+) -> Done {
     record_as::<O>(out, client, query, body, plain).await
 }
 
 /// [`record`] with another way to show columns.
-pub(crate) async fn record_as<O: Operation>(
+pub(crate) async fn record_as<O: Operation<Reply: Single<One: Serialize>>>(
     out: &Output,
     client: &Client,
     query: &O::Query,
     body: &O::Body,
     cell: Cell<<O::Reply as Single>::One>,
-) -> Done
-where
-    O::Reply: Single,
-    <O::Reply as Single>::One: Serialize,
-{
+) -> Done {
     let (answer, one) = written::<O>(client, query, body).await?;
     match one {
         _ if out.json => Ok(out.line(&answer.body)?),
@@ -52,6 +48,18 @@ where
             Ok(table::pairs(out, &[("id", id.to_string())])?)
         }
     }
+}
+
+/// Calls an operation and prints its reply: as it came with `--json`, else as `show` does.
+pub(crate) async fn printed<O: Operation>(
+    out: &Output,
+    client: &Client,
+    query: &O::Query,
+    body: &O::Body,
+    show: impl FnOnce(O::Reply) -> Done,
+) -> Done {
+    let (answer, reply) = call::<O>(client, query, body).await?;
+    if out.json { Ok(out.line(&answer.body)?) } else { show(reply) }
 }
 
 /// Prints a record: its body with `--json`, else a line for each column.
@@ -94,7 +102,7 @@ pub(crate) fn cells<T: Serialize>(
 }
 
 /// Acts on each row. Stops at the first failure, reports what was done before, and exits with 8.
-pub(crate) async fn several<T>(
+async fn several<T>(
     out: &Output,
     ids: &[i64],
     mut act: impl AsyncFnMut(i64) -> Done<T>,
@@ -115,18 +123,37 @@ pub(crate) async fn several<T>(
     Ok(done)
 }
 
+/// Calls an operation for each row, as [`several`] does.
+pub(crate) async fn act<O: Operation<Query = ById, Body = NoBody>>(
+    out: &Output,
+    client: &Client,
+    ids: &[i64],
+) -> Done {
+    several(out, ids, async |id| Ok(client.call::<O>(&by_id(id), &NoBody).await?)).await.map(drop)
+}
+
+/// Deletes rows after the question `Delete 2 users (ana, bo)`, which `end` completes.
+pub(crate) async fn delete<O: Operation<Query = ById, Body = NoBody>>(
+    flags: &Flags,
+    out: &Output,
+    client: &Client,
+    (ids, names): (&[i64], &[String]),
+    (thing, end): (&str, &str),
+) -> Done {
+    let (many, names) = (counted(ids.len() as u64, thing), names.join(", "));
+    prompt::confirm(flags, &format!("Delete {many} ({names}){end}"))?;
+    act::<O>(out, client, ids).await?;
+    out.done(&json!({"deleted": ids}), &format!("{many} deleted: {names}"))
+}
+
 /// Changes each. Prints one as a record, several as a table of these columns.
-pub(crate) async fn change<O: Operation<Query = ById>>(
+pub(crate) async fn change<O: Operation<Query = ById, Reply: Single<One: Serialize>>>(
     out: &Output,
     client: &Client,
     ids: &[i64],
     body: &O::Body,
     (columns, cell): (&[&str], Cell<<O::Reply as Single>::One>),
-) -> Done
-where
-    O::Reply: Single,
-    <O::Reply as Single>::One: Serialize,
-{
+) -> Done {
     if let [id] = ids {
         return record_as::<O>(out, client, &by_id(*id), body, cell).await;
     }

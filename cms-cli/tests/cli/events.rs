@@ -1,50 +1,20 @@
 //! Events with the real binary: described, raised, followed.
 
-use std::{
-    io::{BufRead, BufReader},
-    path::Path,
-    process::{Child, Command},
-};
+use std::{path::Path, process::Command};
 
 use serde_json::Value as Json;
 
-use crate::support::{Served, cms, cms_with, command, finish, has, site};
+use crate::support::{Running, Served, cms, cms_with, command, finish, has, site};
 
-/// A running `cms events tail`; dropping it ends the process.
-struct Tail {
-    child: Child,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+fn tail(mut command: Command, args: &[&str]) -> Running {
+    command.args(["events", "tail"]).args(args);
+    Running::start(command, "")
 }
 
-impl Tail {
-    fn start(mut command: Command, args: &[&str]) -> Self {
-        let mut child = command.args(["events", "tail"]).args(args).spawn().expect("cms starts");
-        let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
-        Self { child, lines }
-    }
-
+impl Running {
     /// The name of the next event.
     fn event(&mut self) -> String {
-        let line = self.lines.next().expect("a line").expect("UTF-8");
-        line.split('\t').nth(1).expect("a column").to_owned()
-    }
-
-    fn signalled(mut self, signal: &str) -> Option<i32> {
-        assert!(
-            Command::new("kill")
-                .args([signal, &self.child.id().to_string()])
-                .status()
-                .expect("kill")
-                .success()
-        );
-        self.child.wait().expect("ended").code()
-    }
-}
-
-impl Drop for Tail {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.line().split('\t').nth(1).expect("a column").to_owned()
     }
 }
 
@@ -112,9 +82,8 @@ fn recorded_events_are_followed() {
         cms(at, "keys create -q --name tail --right 'GET /api/backend/webhooks/messages'").ok();
     let mut there = command(at);
     there.env("CMS_API_KEY", key.trim()).args(["--url", &served.url]);
-    let (mut all, mut orders) =
-        (Tail::start(there, &[]), Tail::start(command(at), &["--event", "order.*"]));
-    let mut nothing_yet = Tail::start(command(at), &["--event", "deployment.*"]);
+    let (mut all, mut orders) = (tail(there, &[]), tail(command(at), &["--event", "order.*"]));
+    let mut nothing_yet = tail(command(at), &["--event", "deployment.*"]);
     assert_eq!(
         [all.event(), all.event(), orders.event()],
         ["order.created", "user.registered", "order.created"]
@@ -157,7 +126,7 @@ fn a_site_that_starts_again_is_followed_further() {
     let key = cms(at, &make).ok();
     let mut there = command(at);
     there.env("CMS_API_KEY", key.trim()).args(["--url", &url, "--verbose"]);
-    let mut tail = Tail::start(there, &[]);
+    let mut tail = tail(there, &[]);
     assert_eq!(tail.event(), "order.created");
     emit(at, "user.registered");
     assert_eq!(tail.event(), "user.registered");

@@ -50,6 +50,20 @@ fn a_funnel_is_imported_drawn_published_and_exported() {
     let mut again = exported("again");
     assert_eq!(again["slug"].take(), "again");
     assert_eq!(original, again);
+    // Applied, it is saved over the funnel of its slug, whose nodes stay, and made where none is.
+    let mut changed = exported("good");
+    changed["name"] = "Better".into();
+    changed["nodes"][1]["name"] = "Bye".into();
+    std::fs::write(&file, changed.to_string()).expect("written");
+    run(&format!("apply {name}")).ok();
+    assert_eq!(exported("good"), changed);
+    let shown = run("show good --json").json()["data"].clone();
+    assert_eq!((&shown["id"], &shown["nodes"][0]["id"]), (&1.into(), &1.into()));
+    assert_eq!((&shown["start_node_id"], &shown["status"]), (&1.into(), &"archived".into()));
+    let other = site();
+    cms(other.path(), &format!("funnels apply {name}")).ok();
+    assert!(cms(other.path(), "funnels list").ok().contains("Better"));
+    cms_with(other.path(), "funnels apply -", r#"{"name": "No slug"}"#).fails(2);
 }
 
 #[test]

@@ -166,8 +166,14 @@ fn a_broken_row_is_named_by_its_line() {
         .tells(":4: ")
         .tells("--from-line 3");
     assert_eq!(count(), 7);
+    // Lines are counted as editors count them.
+    let ends = "text,n\r\na,1\r\n\r\n\"b\r\nb\",2\r\n\nc,x\r\n";
+    import(ends, "csv --batch 1").fails(8).tells("standard input:7: ").tells("--from-line 7");
+    import(&ends.replace("c,x", "c,3"), "csv --from-line 7").ok();
+    assert_eq!(count(), 10);
     for (text, line) in [
         ("text,n\na\n", ":2: 1 cell, but"),
+        ("text,data\na,[1]\n\nb,\"{\"\"k\"\": 1\"\n", ":4: data: not JSON: "),
         ("text,\na,b\n", ":1: the first line"),
         ("text,nn\na,1\n", ":2: "),
         ("text,n\na,1\nb,\"2\nc,3\n", ":3: the quote that opens on line 3 is never closed"),
@@ -196,7 +202,11 @@ fn a_broken_row_is_named_by_its_line() {
     assert_eq!((&document["line"], &document["written"]), (&3.into(), &0.into()));
     assert!(import("[1]\n", "jsonl").fails(1).err.contains(":1: each line must hold"));
     cms_with(dir.path(), "items import notes -", "").fails(2);
-    assert_eq!(count(), 7);
+    import("n\n1\n", "csv --batch 1001").fails(2);
+    assert_eq!(count(), 10);
+    // Other cells that are no JSON are text.
+    import("text,data\nplain,some words\n", "csv").ok();
+    assert!(cms(dir.path(), "items list notes --all --fields data").ok().contains("some words"));
 }
 
 #[test]

@@ -124,6 +124,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("pages remove", &["/", "widget", "1", "--yes"], ""),
     ("funnels create", &["Leads"], ""),
     ("funnels import", &["-"], FUNNEL),
+    ("funnels apply", &["-"], FUNNEL),
     ("funnels list", &[], ""),
     ("funnels show", &["good"], ""),
     ("funnels edit", &["good", "-"], r#"{"funnel": {"name": "Better"}}"#),

@@ -1,18 +1,14 @@
 //! Mail with the real binary: a sink on this machine, a test mail, the log.
 
-use std::{
-    io::{BufRead, BufReader, Read},
-    path::Path,
-    process::Child,
-};
+use std::path::Path;
 
 use serde_json::Value as Json;
 
-use crate::support::{cms_env, command, site};
+use crate::support::{Running, cms_env, command, site};
 
-/// `cms mail sink`, killed when dropped.
+/// `cms mail sink`.
 pub(crate) struct Sink {
-    child: Child,
+    running: Running,
     pub(crate) url: String,
 }
 
@@ -20,35 +16,15 @@ impl Sink {
     pub(crate) fn start(dir: &Path, args: &[&str]) -> Self {
         let mut command = command(dir);
         command.args(["mail", "sink", "--port", "0"]).args(args);
-        let mut child = command.spawn().expect("cms starts");
-        let mut line = String::new();
-        let mut lines = BufReader::new(child.stderr.take().expect("stderr"));
-        lines.read_line(&mut line).expect("a line");
-        let url = line.trim().strip_prefix("listening ").expect("an address").to_owned();
-        Self { child, url }
-    }
-
-    /// What it has printed, at its end.
-    fn printed(mut self) -> String {
-        let mut text = String::new();
-        let mut out = self.child.stdout.take().expect("stdout");
-        out.read_to_string(&mut text).expect("UTF-8");
-        assert!(self.child.wait().expect("an end").success());
-        text
-    }
-}
-
-impl Drop for Sink {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        let running = Running::start(command, "listening ");
+        Self { url: running.address.clone(), running }
     }
 }
 
 #[test]
 fn the_sink_shows_what_the_site_sends() {
     let dir = site();
-    let sink = Sink::start(dir.path(), &["--count", "2", "--json"]);
+    let mut sink = Sink::start(dir.path(), &["--count", "2", "--json"]);
     let from = ("CMS_MAIL__FROM", "Shop <shop@example.org>");
     let run =
         |args: &str| cms_env(dir.path(), args, &[from, ("CMS_MAIL__SMTP_URL", sink.url.as_str())]);
@@ -62,10 +38,10 @@ fn the_sink_shows_what_the_site_sends() {
     let shown = run("mail show 1 --json").json();
     let doctor = run("doctor");
     assert!(doctor.out.contains("smtp, 0 waiting"), "{doctor:?}");
-    let text = sink.printed();
+    let lines = sink.running.rest();
     let mails: Vec<Json> =
-        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!(mails.len(), 2);
+        lines.iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((mails.len(), sink.running.ended()), (2, Some(0)));
     assert_eq!(mails[0]["from"], "shop@example.org");
     assert_eq!(mails[0]["to"][0], "ana@example.com");
     assert_eq!(mails[0]["subject"], "Test mail from CMS");

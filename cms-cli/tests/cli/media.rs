@@ -69,4 +69,8 @@ fn a_file_is_sent_to_a_running_site() {
     let upload = format!("media upload --json {}", large.display());
     let made = cms_env(dir.path(), &upload, &far).json();
     assert_eq!(made["data"]["size"], 2 * PDF.len() + (3 << 20));
+    std::fs::write(dir.path().join("a\"b.pdf"), PDF).expect("written");
+    let upload = format!("media upload --json {}/a\"b.pdf", dir.path().display());
+    let made = cms_env(dir.path(), &upload, &far).json();
+    assert_eq!(made["data"]["file_name"], "a\"b.pdf");
 }

@@ -1,16 +1,15 @@
 //! Help for writing a receiver: `webhooks verify` and `webhooks listen`, with foreign vectors.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{Read, Write},
     net::TcpStream,
     path::Path,
-    process::{Child, Command},
 };
 
 use cms_core::webhooks::{hex_signature, standard_signature};
 use serde_json::Value as Json;
 
-use crate::support::{cms, cms_with, command, finish, has};
+use crate::support::{Running, cms, cms_with, command, finish, has};
 
 const SECRET: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const OTHER: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
@@ -111,35 +110,13 @@ fn deliveries_that_were_kept_are_verified() {
     assert_eq!(codes, [[&"time".into(), &Json::Null], [&false.into(), &true.into()]], "{run:?}");
 }
 
-/// A running `cms webhooks listen`; dropping it ends the process.
-struct Listening {
-    child: Child,
-    address: String,
-    lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
+fn listen(dir: &Path, args: &[&str]) -> Running {
+    let mut command = command(dir);
+    command.args(["webhooks", "listen", "--port", "0"]).args(args);
+    Running::start(command, "listening http://")
 }
 
-impl Listening {
-    fn start(dir: &Path, args: &[&str]) -> Self {
-        let mut child = command(dir)
-            .args(["webhooks", "listen", "--port", "0"])
-            .args(args)
-            .spawn()
-            .expect("cms starts");
-        let mut first = String::new();
-        BufReader::new(child.stderr.take().expect("stderr")).read_line(&mut first).expect("a line");
-        let address = first
-            .trim()
-            .strip_prefix("listening http://")
-            .unwrap_or_else(|| panic!("{first:?}"))
-            .to_owned();
-        let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
-        Self { child, address, lines }
-    }
-
-    fn line(&mut self) -> String {
-        self.lines.next().expect("a line").expect("UTF-8")
-    }
-
+impl Running {
     /// Sends a request with these headers, one a line.
     fn begin(&self, method: &str, headers: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).expect("connected");
@@ -172,23 +149,6 @@ impl Listening {
         );
         self.send("POST", &headers, body)
     }
-
-    fn ended(mut self) -> Option<i32> {
-        self.child.wait().expect("ended").code()
-    }
-
-    fn signalled(self, signal: &str) -> Option<i32> {
-        let pid = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill").success());
-        self.ended()
-    }
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// The columns of a line without its time.
@@ -200,8 +160,7 @@ fn columns(line: &str) -> Vec<&str> {
 fn deliveries_are_checked_printed_and_answered() {
     let dir = tempfile::tempdir().expect("a folder");
     let both = file(dir.path(), "both", &format!("{OTHER}\n{SECRET}\n"));
-    let mut listening =
-        Listening::start(dir.path(), &["--secret-file", &both, "--body", "--count", "4"]);
+    let mut listening = listen(dir.path(), &["--secret-file", &both, "--body", "--count", "4"]);
     assert_eq!(listening.send("GET", "", b""), "405");
     assert_eq!(listening.send("POST", "", &vec![b'x'; (5 << 20) + 1]), "413");
     assert_eq!(listening.deliver(SECRET, "msg_1"), "204");
@@ -231,7 +190,7 @@ fn deliveries_are_checked_printed_and_answered() {
 #[test]
 fn answers_are_chosen_and_signals_end_it_well() {
     let dir = tempfile::tempdir().expect("a folder");
-    let mut failing = Listening::start(dir.path(), &["--fail", "503", "--json", "--body"]);
+    let mut failing = listen(dir.path(), &["--fail", "503", "--json", "--body"]);
     assert_eq!(failing.deliver(SECRET, "msg_1"), "503");
     let line: Json = serde_json::from_str(&failing.line()).expect("JSON");
     has(&line, [("/signature", "not_checked".into()), ("/status", 503.into())]);
@@ -240,9 +199,9 @@ fn answers_are_chosen_and_signals_end_it_well() {
 
     // The delivery is forwarded unchanged, and the answer is that of the receiver.
     let secret = file(dir.path(), "secret", SECRET);
-    let mut target = Listening::start(dir.path(), &["--secret-file", &secret, "--fail", "418"]);
+    let mut target = listen(dir.path(), &["--secret-file", &secret, "--fail", "418"]);
     let address = format!("http://{}/other?x=1", target.address);
-    let mut between = Listening::start(dir.path(), &["--forward", &address, "--count", "1"]);
+    let mut between = listen(dir.path(), &["--forward", &address, "--count", "1"]);
     assert_eq!(between.deliver(SECRET, "msg_1"), "418");
     assert_eq!(
         columns(&target.line()),
@@ -251,24 +210,24 @@ fn answers_are_chosen_and_signals_end_it_well() {
     assert!(between.line().ends_with("\tsignature not checked\tfirst\t418"));
     assert_eq!(between.ended(), Some(0));
     // One with a wrong signature is not.
-    let judging = Listening::start(dir.path(), &["--secret-file", &secret, "--forward", &address]);
+    let judging = listen(dir.path(), &["--secret-file", &secret, "--forward", &address]);
     assert_eq!(judging.deliver(OTHER, "msg_2"), "401");
     assert_eq!(judging.deliver(SECRET, "msg_3"), "418");
     assert!(target.line().contains("\tmsg_3\tsignature ok\t"), "the next that comes");
     assert_eq!((failing.signalled("-TERM"), target.signalled("-INT")), (Some(0), Some(0)));
     // A delivery is printed at once and answered later; a signal does not wait for that.
-    let mut slow = Listening::start(dir.path(), &["--delay", "1h"]);
+    let mut slow = listen(dir.path(), &["--delay", "1h"]);
     let _waiting = slow.begin("POST", "", b"{}");
     assert!(slow.line().ends_with("\t204"));
     assert_eq!(slow.signalled("-TERM"), Some(0));
-    let nobody = Listening::start(dir.path(), &["--forward", &address]);
+    let nobody = listen(dir.path(), &["--forward", &address]);
     assert_eq!(nobody.deliver(SECRET, "msg_1"), "502");
 }
 
 #[test]
 fn a_receiver_that_cannot_be_is_told_so() {
     let dir = tempfile::tempdir().expect("a folder");
-    let taken = Listening::start(dir.path(), &[]);
+    let taken = listen(dir.path(), &[]);
     let port = taken.address.rsplit(':').next().expect("a port");
     let wrong = file(dir.path(), "wrong", "hunter2");
     for (args, code) in [

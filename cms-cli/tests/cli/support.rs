@@ -1,9 +1,9 @@
 //! Runs the binary, as a command or as a server.
 
 use std::{
-    io::{BufRead, BufReader, Read, Write},
+    io::{BufRead, BufReader, Lines, Read, Write},
     path::Path,
-    process::{Child, Command, Stdio},
+    process::{Child, ChildStdout, Command, Stdio},
 };
 
 use portable_pty::{CommandBuilder, PtySize, native_pty_system};
@@ -270,6 +270,58 @@ pub(crate) fn site() -> tempfile::TempDir {
     std::fs::write(plugin.join("plugin.json"), manifest).expect("a file");
     cms(dir.path(), "init").ok();
     dir
+}
+
+/// A command that runs until it is stopped. It is killed when it is dropped.
+pub(crate) struct Running {
+    pub(crate) child: Child,
+    /// Where it listens, if it does.
+    pub(crate) address: String,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Running {
+    /// With a sign, its first line on standard error is that and the address.
+    pub(crate) fn start(mut command: Command, sign: &str) -> Self {
+        let mut child = command.spawn().expect("cms starts");
+        let lines = BufReader::new(child.stdout.take().expect("stdout")).lines();
+        let mut first = String::new();
+        if !sign.is_empty() {
+            let mut errors = BufReader::new(child.stderr.take().expect("stderr"));
+            errors.read_line(&mut first).expect("a line");
+        }
+        let address = first.trim().strip_prefix(sign).unwrap_or_else(|| panic!("{first:?}"));
+        Self { child, address: address.to_owned(), lines }
+    }
+
+    /// The next line of its standard output.
+    pub(crate) fn line(&mut self) -> String {
+        self.lines.next().expect("a line").expect("UTF-8")
+    }
+
+    /// The lines up to its end.
+    pub(crate) fn rest(&mut self) -> Vec<String> {
+        self.lines.by_ref().map(|line| line.expect("UTF-8")).collect()
+    }
+
+    /// Waits for its end; returns the exit code.
+    pub(crate) fn ended(&mut self) -> Option<i32> {
+        self.child.wait().expect("ended").code()
+    }
+
+    /// Sends a signal, such as `-TERM`, and waits for the end.
+    pub(crate) fn signalled(&mut self, signal: &str) -> Option<i32> {
+        let pid = self.child.id().to_string();
+        assert!(Command::new("kill").args([signal, &pid]).status().expect("kill").success());
+        self.ended()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
 }
 
 /// A server that is killed when it is dropped.

@@ -142,3 +142,17 @@ fn tables_of_a_plugin_are_not_made_by_the_way() {
     cms(dir.path(), "plugins apply").ok();
     cms(dir.path(), "items list orders --fields more").ok();
 }
+
+#[test]
+fn tables_of_a_plugin_of_the_program_are_made_by_apply() {
+    let dir = site();
+    let shop = dir.path().join("plugins/bikeshop");
+    fs::create_dir_all(&shop).expect("a folder");
+    fs::write(shop.join("demo.txt"), "").expect("written");
+    cms(dir.path(), "keys list").fails(6).tells("tables of the plugin bikeshop");
+    let pending = "bikeshop\tpending\tcreate_table\tproducts";
+    cms(dir.path(), "plugins diff").shows(pending);
+    cms(dir.path(), "plugins apply bikeshop").shows("bikeshop\tapplied\tcreate_table");
+    cms(dir.path(), "items list products").ok();
+    cms(dir.path(), "plugins diff").shows("bikeshop\tcurrent");
+}

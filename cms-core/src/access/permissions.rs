@@ -9,14 +9,8 @@ use crate::FieldError;
 
 /// The built-in areas of the backend. `{area}_view` allows reading, `{area}_edit` changing.
 pub const AREAS: [&str; 8] = [
-    "formfunnel_inbox",
-    "formfunnel_funnels",
-    "webhooks_subscriptions",
-    "keys_keys",
-    "pages_pages",
-    "media_media",
-    "forms_forms",
-    "settings_settings",
+    "formfunnel_inbox", "formfunnel_funnels", "webhooks_subscriptions", "keys_keys", "pages_pages",
+    "media_media", "forms_forms", "settings_settings",
 ];
 
 /// The owner of the permission keys of built-in areas.
@@ -264,16 +258,8 @@ mod tests {
         let areas = AREAS.iter().flat_map(|area| [format!("{area}_view"), format!("{area}_edit")]);
         assert!(areas.into_iter().all(|key| is_permission(&key)));
         for key in [
-            "",
-            "_view",
-            "pages_view",
-            "pages__view",
-            "_pages_view",
-            "pages_pages",
-            "pages_pages_delete",
-            "a b_c_view",
-            "*",
-            "0",
+            "", "_view", "pages_view", "pages__view", "_pages_view", "pages_pages",
+            "pages_pages_delete", "a b_c_view", "*", "0",
         ] {
             assert!(!is_permission(key), "{key}");
         }

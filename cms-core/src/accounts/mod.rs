@@ -35,7 +35,7 @@ use crate::{
     access::HeldPermissions,
     base::Base,
     change::is_unique_violation,
-    db::{Lock, RecordCache, args},
+    db::{Lock, RecordCache, Statement, args},
     ground::crypto,
     items::Query,
     jobs, plain,
@@ -61,16 +61,19 @@ pub struct Accounts(Arc<Inner>);
 struct Inner {
     base: Base,
     passwords: Passwords,
+    on_deleted_user: &'static [Statement],
     /// Open sessions by the hash of their token.
     session_cache: RecordCache<Arc<sessions::OpenSession>>,
 }
 
 impl Accounts {
-    pub(crate) fn new(base: &Base) -> Self {
+    /// `on_deleted_user`: what other rooms run after a user was deleted; `$1` is the user's id.
+    pub(crate) fn new(base: &Base, on_deleted_user: &'static [Statement]) -> Self {
         let passwords = Passwords::new(base.settings().password_salt.clone());
         Self(Arc::new(Inner {
             base: base.clone(),
             passwords,
+            on_deleted_user,
             session_cache: RecordCache::default(),
         }))
     }
@@ -160,10 +163,12 @@ fn name_key(name: &str) -> String {
     plain::composed(&name.to_lowercase()).into_owned()
 }
 
-/// The keys to look a name up by. The name as it was sent comes first: older names are kept as
-/// they were written.
-fn name_keys(name: &str) -> [String; 2] {
-    [name.to_lowercase(), name_key(name)]
+/// The keys to look a name up by: as it was sent, composed and decomposed, in this order. Older
+/// names are kept as they were written, and some systems write them decomposed.
+fn name_keys(name: &str) -> [String; 3] {
+    let sent = name.to_lowercase();
+    let decomposed = plain::decomposed(&sent);
+    [sent, name_key(name), decomposed]
 }
 
 /// Names that [`new_name_problem`] accepts.

@@ -78,6 +78,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
+    #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub async fn plan(&self, filter: &AuditFilter) -> Result<Vec<String>> {
         let table = filter.tables.first().map(String::as_str);

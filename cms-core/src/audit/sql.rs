@@ -127,6 +127,7 @@ pub(super) async fn count(db: &Db, filter: &AuditFilter) -> Result<i64> {
 }
 
 /// The query plan of that read, by line.
+#[cfg(feature = "testing")]
 pub(super) async fn plan(
     db: &Db,
     filter: &AuditFilter,

@@ -138,12 +138,18 @@ impl Loading<'_> {
     }
 }
 
-/// Creates the schema `into` from the incoming pieces, in one transaction.
+/// Creates the schema `into` from the incoming pieces, in one transaction. A trial must not need
+/// the site that it was made from.
 pub(super) async fn load(
     connection: &mut PgConnection,
     into: &str,
     pieces: mpsc::Receiver<Piece>,
+    is_trial: bool,
 ) -> Result<Loaded> {
+    let site = match is_trial {
+        true => Some(postgres::schema_name(connection).await?),
+        false => None,
+    };
     // The other schemas follow in the path, because they may contain extensions.
     let path = postgres::search_path(connection).await?;
     let path = if path.is_empty() { path } else { format!(", {path}") };
@@ -154,7 +160,17 @@ pub(super) async fn load(
     );
     postgres::run(connection, begin).await?;
     let mut loading = Loading { connection, pieces, next: None };
-    let loaded = schema_and_rows(&mut loading).await;
+    let loaded = async {
+        let loaded = schema_and_rows(&mut loading).await?;
+        if let Some(site) = &site
+            && let Some(first) = postgres::outside(loading.connection, site).await?.first()
+        {
+            let what = format!("Another server could not restore this backup: {first}.");
+            return Err(super::conflict(what));
+        }
+        Ok(loaded)
+    };
+    let loaded = loaded.await;
     match loaded {
         Ok(loaded) => {
             postgres::run(connection, "commit").await?;

@@ -150,22 +150,9 @@ mod tests {
             assert!(is_allowed(good), "{good}");
         }
         for bad in [
-            "",
-            "/etc/passwd",
-            "plugins",
-            "plugins/",
-            "plugins//a",
-            "plugins/../a",
-            "plugins/a/..",
-            "plugins/./a",
-            "plugins/a\nb",
-            "../plugins/a",
-            "media/a.png",
-            "media/ab/../x.png",
-            "settings/other.toml",
-            "settings/../cms.toml",
-            "manifest.json",
-            "other/a",
+            "", "/etc/passwd", "plugins", "plugins/", "plugins//a", "plugins/../a", "plugins/a/..",
+            "plugins/./a", "plugins/a\nb", "../plugins/a", "media/a.png", "media/ab/../x.png",
+            "settings/other.toml", "settings/../cms.toml", "manifest.json", "other/a",
         ] {
             assert!(!is_allowed(bad), "{bad}");
         }

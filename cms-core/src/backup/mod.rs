@@ -55,6 +55,7 @@ use crate::{Code, Error, settings::SettingsError};
 
 /// The progress of a long step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Progress {
     /// The step.
     pub step: &'static str,

@@ -21,6 +21,12 @@ use crate::{
     settings::{Database, Settings},
 };
 
+const END_SESSIONS: &str = "delete from cms_sessions";
+const END_LOGINS: &str = "delete from cms_pending_logins";
+/// Clears the cache: `$1` is added to the highest number so far, `$2` is the time.
+const CLEAR_CACHE: &str = "insert into cms_cache_clears (id, prefix, created_at) \
+                           select coalesce(max(id), 0) + cast($1 as bigint), '', \
+                           cast($2 as bigint) from cms_cache_clears";
 /// Lets later clears of the cache get higher numbers. SQLite does so by itself.
 #[cfg(feature = "postgres")]
 const COUNT_ON: &str = "select setval(pg_get_serial_sequence('cms_cache_clears', 'id'), max(id)) \
@@ -236,7 +242,9 @@ impl JudgedArchive {
                 let target = Target::Schema(pieces);
                 let read = tokio::task::spawn_blocking(move || read(target));
                 let mut connection = postgres::session(url.expose()).await?;
-                let loaded = super::load::load(&mut connection, &schemas.staged, waiting).await;
+                let is_trial = step == "verify";
+                let loaded =
+                    super::load::load(&mut connection, &schemas.staged, waiting, is_trial).await;
                 let counted = match &loaded {
                     Ok(_) => super::load::counts(&mut connection, &schemas.staged).await,
                     Err(_) => Ok(Default::default()),
@@ -269,27 +277,29 @@ impl JudgedArchive {
         }
         let random = u32::from_be_bytes(Random::system().bytes()?);
         let (step, now) = ((1_i64 << 32) + i64::from(random), Clock::system().now());
-        let statements = format!(
-            "delete from cms_sessions; delete from cms_pending_logins; \
-             insert into cms_cache_clears (id, prefix, created_at) \
-             select coalesce(max(id), 0) + {step}, '', {now} from cms_cache_clears"
-        );
+        let statements: [(&'static str, &[i64]); 3] =
+            [(END_SESSIONS, &[]), (END_LOGINS, &[]), (CLEAR_CACHE, &[step, now])];
         match database {
             #[cfg(feature = "sqlite")]
             Database::Sqlite { .. } => {
                 let file = place.file.as_ref().ok_or_else(|| Error::internal("no place"))?;
-                crate::db::save::sqlite::run(file, statements).await
+                crate::db::save::sqlite::run(file, &statements).await
             }
             #[cfg(feature = "postgres")]
             Database::Postgres { url, .. } => {
                 use crate::db::{dialect::quote, save::postgres};
                 let schemas = place.schemas.as_ref().ok_or_else(|| Error::internal("no place"))?;
-                let text = format!(
-                    "begin; set local search_path to {}; {statements}; {COUNT_ON}; commit",
-                    quote(&schemas.staged)
-                );
+                let begin = format!("begin; set local search_path to {}", quote(&schemas.staged));
                 let mut connection = postgres::session(url.expose()).await?;
-                let done = postgres::run(&mut connection, text).await;
+                let done = async {
+                    postgres::run(&mut connection, begin).await?;
+                    for (text, values) in statements {
+                        postgres::run_with(&mut connection, text, values).await?;
+                    }
+                    postgres::run_with(&mut connection, COUNT_ON, &[]).await?;
+                    postgres::run(&mut connection, "commit").await
+                };
+                let done = done.await;
                 postgres::close(connection).await;
                 done
             }

@@ -81,8 +81,11 @@ pub(super) async fn exchange(settings: &Settings, schemas: &Schemas) -> Result<b
 /// Begins a transaction. First waits for an exchange of this site that this process has given up
 /// but the server still runs.
 #[cfg(feature = "postgres")]
-const BEGIN: &str = "begin; select pg_advisory_xact_lock(7165923410 \
-                     # (cast(hashtext(coalesce(current_schema(), '')) as bigint) << 32))";
+const BEGIN: &str = concat!(
+    "begin; select pg_advisory_xact_lock(",
+    crate::db::dialect::lock_of_schema!("7165923410"),
+    ")"
+);
 
 /// Whether the staged tables are not in their place yet.
 #[cfg(feature = "postgres")]

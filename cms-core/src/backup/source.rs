@@ -11,6 +11,7 @@ use super::{archive::Archive, invalid, manifest::Engine};
 use crate::{
     Code, Error, Result,
     db::{args, migrate, save::Reader},
+    ground::error::MIGRATE,
     media,
     settings::{Database, Settings},
 };
@@ -43,8 +44,8 @@ impl Source {
                 let foreign = postgres::foreign(&mut connection).await?;
                 if !foreign.is_empty() {
                     let what = format!(
-                        "The schema holds what this backup cannot carry: {}. Move it to another \
-                         schema, or use pg_dump.",
+                        "The schema holds what this backup cannot carry: {}. Remove it, or use \
+                         pg_dump.",
                         foreign.join("; ")
                     );
                     return Err(super::conflict(what));
@@ -62,7 +63,7 @@ impl Source {
         };
         let known = async {
             if !source.reader.has_table("cms_migrations").await? {
-                let what = "The database holds no site: make it with `cms migrate up`.";
+                let what = format!("The database holds no site. To make it, {MIGRATE}.");
                 return Err(Error::new(Code::Unavailable, what));
             }
             let newest: Vec<(i64,)> = source.reader.all(migrate::sql::NEWEST, args![]).await?;

@@ -13,10 +13,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Clock, Code, Error, Millis, Random, Result,
+    Clock, Error, Millis, Random, Result,
     db::{
-        self, Cached, Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, SnapshotVersion, Sql,
-        Step, Tx, Value, args,
+        Cached, Db, DbTable, Dialect, Epochs, FromRow, Hold, Lock, SnapshotVersion, Sql, Step, Tx,
+        Value, args,
     },
     events::{self, Event, JudgedEvent, Outbox, Payload},
 };
@@ -25,7 +25,6 @@ use holders::Holder;
 pub(crate) use holders::{Call, Holders};
 pub use outcome::Outcome;
 use serde_json::json;
-use sqlx::error::ErrorKind;
 
 pub(crate) mod sql {
     crate::db::statements! {
@@ -569,7 +568,7 @@ impl Change {
         if let (true, Some(notify)) = (self.announced, self.dialect.notify()) {
             self.script(notify).await?;
         }
-        let raised = self.tx.commit(self.touched).await.map_err(deferred)?;
+        let raised = self.tx.commit(self.touched).await.map_err(outcome::deferred)?;
         self.epochs.committed(&raised);
         if self.queued {
             self.outbox.ring();
@@ -585,30 +584,6 @@ impl Change {
 #[derive(Debug, thiserror::Error)]
 #[error("{0} changed no row")]
 struct NoRow(&'static str);
-
-/// Adopted tables may have deferred rules and triggers, which the engine checks at the commit.
-fn deferred(error: Error) -> Error {
-    const TRIGGER: &str = "A trigger refuses the change";
-    let Some(sqlx::Error::Database(cause)) = error.database() else { return error };
-    let (code, what) = match cause.kind() {
-        ErrorKind::ForeignKeyViolation => {
-            (Code::Conflict, "A row refers to a record that does not exist")
-        }
-        ErrorKind::UniqueViolation => (Code::Conflict, "Another row already has this value"),
-        ErrorKind::ExclusionViolation => (Code::Conflict, "Another row excludes this one"),
-        // Only triggers check a rule so late.
-        ErrorKind::CheckViolation => (Code::DatabaseError, TRIGGER),
-        ErrorKind::Other if cause.code().is_some_and(|code| code.starts_with("P0")) => {
-            (Code::DatabaseError, TRIGGER)
-        }
-        _ => return error,
-    };
-    let columns = match db::violated_columns(cause.as_ref()) {
-        "" => String::new(),
-        names => format!(" ({names})"),
-    };
-    Error::new(code, format!("{what}{columns}. Nothing was changed.")).caused_by(error)
-}
 
 pub(crate) fn is_unique_violation(error: &Error) -> bool {
     matches!(error.database(), Some(sqlx::Error::Database(e)) if e.is_unique_violation())

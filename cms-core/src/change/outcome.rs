@@ -1,7 +1,9 @@
-//! The outcome of an attempt whose change is committed even when the attempt was wrong.
+//! How a change ends: committed even though the attempt was wrong, or refused at the commit.
+
+use sqlx::error::ErrorKind;
 
 use super::Change;
-use crate::Result;
+use crate::{Code, Error, Result, db};
 
 /// Outcome of an attempt. The change holds a trace of a refused attempt too: a wrong password is
 /// counted, a refused answer of a funnel is noted. So the change is committed in either case.
@@ -33,4 +35,28 @@ impl<T> Outcome<T> {
             }
         }
     }
+}
+
+/// Adopted tables may have deferred rules and triggers, which the engine checks at the commit.
+pub(super) fn deferred(error: Error) -> Error {
+    const TRIGGER: &str = "A trigger refuses the change";
+    let Some(sqlx::Error::Database(cause)) = error.database() else { return error };
+    let (code, what) = match cause.kind() {
+        ErrorKind::ForeignKeyViolation => {
+            (Code::Conflict, "A row refers to a record that does not exist")
+        }
+        ErrorKind::UniqueViolation => (Code::Conflict, "Another row already has this value"),
+        ErrorKind::ExclusionViolation => (Code::Conflict, "Another row excludes this one"),
+        // Only triggers check a rule so late.
+        ErrorKind::CheckViolation => (Code::DatabaseError, TRIGGER),
+        ErrorKind::Other if cause.code().is_some_and(|code| code.starts_with("P0")) => {
+            (Code::DatabaseError, TRIGGER)
+        }
+        _ => return error,
+    };
+    let columns = match db::violated_columns(cause.as_ref()) {
+        "" => String::new(),
+        names => format!(" ({names})"),
+    };
+    Error::new(code, format!("{what}{columns}. Nothing was changed.")).caused_by(error)
 }

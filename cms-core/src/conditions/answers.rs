@@ -15,15 +15,8 @@ const BUCKETS: u64 = 100;
 
 /// What rules can name beside answers.
 pub(crate) const AROUND: [&str; 9] = [
-    "_lang",
-    "_bucket",
-    "_hour",
-    "_weekday",
-    "_utm.source",
-    "_utm.medium",
-    "_utm.campaign",
-    "_utm.term",
-    "_utm.content",
+    "_lang", "_bucket", "_hour", "_weekday", "_utm.source", "_utm.medium", "_utm.campaign",
+    "_utm.term", "_utm.content",
 ];
 
 /// Time, language and origin of the visitor whose answers are judged.

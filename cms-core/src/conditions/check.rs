@@ -48,23 +48,10 @@ pub struct Problem {
 
 /// Every code.
 const CODES: [&str; 17] = [
-    "ci_shape",
-    "condition_is_string",
-    "condition_shape",
-    "condition_too_large",
-    "constant_condition",
-    "field_required",
-    "regex_invalid",
-    "regex_too_large",
-    "regex_unsupported",
-    "rule_shape",
-    "unknown_group_operator",
-    "unknown_operator",
-    "use_is_empty",
-    "value_blank",
-    "value_not_orderable",
-    "value_required",
-    "value_shape",
+    "ci_shape", "condition_is_string", "condition_shape", "condition_too_large",
+    "constant_condition", "field_required", "regex_invalid", "regex_too_large",
+    "regex_unsupported", "rule_shape", "unknown_group_operator", "unknown_operator",
+    "use_is_empty", "value_blank", "value_not_orderable", "value_required", "value_shape",
 ];
 
 impl Problem {

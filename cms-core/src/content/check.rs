@@ -299,8 +299,7 @@ fn time(spelled: &str) -> Option<String> {
     (spelled.as_bytes().get(2) == Some(&b':')).then(|| kept.to_string())
 }
 
-/// Reads RFC 3339; without an offset the time is UTC. Own columns keep milliseconds, others
-/// microseconds.
+/// Reads RFC 3339, or a day alone. Own columns keep milliseconds, others microseconds.
 fn instant(spelled: &str, own: bool) -> Option<String> {
     let utc = clock::utc(spelled)?;
     let unit = if own { 1_000_000 } else { 1_000 };
@@ -442,7 +441,11 @@ mod tests {
             (Kind::Time, json!("09:30:00-02"), Err("type")),
             (Kind::Time, json!("09:30[Europe/Berlin]"), Err("type")),
             (Kind::DateTime, json!("2026-11-21T10:30:00+01:00"), ok(json!("2026-11-21T09:30:00Z"))),
-            (Kind::DateTime, json!("2026-11-21 09:30"), ok(json!("2026-11-21T09:30:00Z"))),
+            (Kind::DateTime, json!("2026-11-21 09:30Z"), ok(json!("2026-11-21T09:30:00Z"))),
+            // It may be the time of any zone.
+            (Kind::DateTime, json!("2026-11-21 09:30"), Err("type")),
+            (Kind::DateTime, json!("2026-11-21T09:30:00"), Err("type")),
+            (Kind::DateTime, json!("9999-12-31T23:59:59.999"), Err("type")),
             (
                 Kind::DateTime,
                 json!("2026-11-21T09:30:00.12345Z"),

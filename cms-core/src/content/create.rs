@@ -79,7 +79,7 @@ pub(super) async fn target(
         (Some(other), _) if !other.adopt => (name.clone(), vec![("id".to_owned(), Kind::Integer)]),
         (Some(other), _) => {
             let source = other.source.as_ref().unwrap_or(name);
-            let described = plan.describe(source).await?;
+            let described = plan.describe_adopted(source).await?;
             let columns = described
                 .iter()
                 .flat_map(|found| found.columns.iter().filter(|c| found.key.contains(&c.name)));

@@ -51,7 +51,7 @@ const MOST_BYTES: usize = 128 << 10;
 ///
 /// # Errors
 /// The fault as a sentence, with its line.
-pub fn check_less(text: &str) -> Result<(), String> {
+pub(super) fn check_less(text: &str) -> Result<(), String> {
     if text.len() > MOST_BYTES {
         return Err(format!("LESS of at most {MOST_BYTES} bytes is expected"));
     }

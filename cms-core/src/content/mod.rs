@@ -22,11 +22,19 @@ pub use self::core::{RESOURCES, Resource, ResourceColumn};
 #[doc(hidden)]
 pub use check::significant_digits;
 pub use declaration::{ColumnDeclaration, TableDeclaration};
-#[doc(hidden)]
-pub use form::check_less;
 pub use plan::{Action, Changes, Loss, Step};
 pub(crate) use table::without_white_space;
 pub use table::{Column, Table, Tables};
+
+/// Checks a text of LESS as a column does.
+///
+/// # Errors
+/// The fault as a sentence, with its line.
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+pub fn check_less(text: &str) -> Result<(), String> {
+    form::check_less(text)
+}
 
 /// The tables declared by one plugin or by the core.
 #[derive(Clone, Copy)]

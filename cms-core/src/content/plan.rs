@@ -84,6 +84,11 @@ impl<'a> Plan<'a> {
         }
     }
 
+    pub(super) async fn describe_adopted(&mut self, table: &str) -> Result<Option<DbTable>> {
+        let dialect = self.dialect();
+        Ok(DbTable::of(dialect, self.all(dialect.adopted_columns(), args![table]).await?))
+    }
+
     /// The indexes that a table has.
     pub(super) async fn indexes(&mut self, table: &str) -> Result<Vec<IndexState>> {
         let states = self.dialect().index_states();

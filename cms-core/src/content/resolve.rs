@@ -22,7 +22,11 @@ pub(crate) async fn resolve(
     declared: &TableDeclaration,
 ) -> Result<Table> {
     let source = declared.source.as_deref().unwrap_or(&declared.name);
-    let Some(actual) = db.describe(source).await? else {
+    let described = match declared.adopt {
+        true => db.describe_adopted(source).await?,
+        false => db.describe(source).await?,
+    };
+    let Some(actual) = described else {
         return Err(load_error(format!(
             "{plugin}: the database has no table {source:?} to adopt for {:?}.",
             declared.name
@@ -112,9 +116,10 @@ fn column(
     let like = Column::declared(&found.name, kind);
     let allowed = values.map(|values| check::allowed(&like, db.dialect(), values)).transpose()?;
     let default = wanted.filter(|_| own).and_then(|c| c.default.as_ref());
-    let default = default.and_then(|value| match kind {
-        Kind::Json => Some(value.clone()),
-        _ => check::value(&like, db.dialect(), value).ok().map(|value| shown(kind, &value)),
+    // A default that was declared before a stricter check stays as declared.
+    let default = default.map(|value| match (kind, check::value(&like, db.dialect(), value)) {
+        (Kind::Json, _) | (_, Err(_)) => value.clone(),
+        (_, Ok(checked)) => shown(kind, &checked),
     });
     let cast = if own { db.dialect().declared_cast(kind) } else { found.cast.clone() };
     Ok(Column {

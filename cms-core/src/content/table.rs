@@ -174,14 +174,15 @@ impl Table {
     /// Whether items make and remove its records; otherwise another endpoint does.
     #[must_use]
     pub fn makes_records(&self) -> bool {
-        self.writable() && super::core::check_caller_write(&self.name, None::<[&String; 0]>).is_ok()
+        self.writable()
+            && super::core::check_caller_write(&self.name, None::<[&String; 0]>, false).is_ok()
     }
 
     /// Whether items write the column.
     #[must_use]
     pub fn writes(&self, column: &Column) -> bool {
         !column.generated
-            && super::core::check_caller_write(&self.name, Some([&column.name])).is_ok()
+            && super::core::check_caller_write(&self.name, Some([&column.name]), false).is_ok()
     }
 
     /// Whether this column says which record a row is: a part of its key, or the record that it is

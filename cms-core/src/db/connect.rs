@@ -118,10 +118,16 @@ pub(super) fn options(
 
     use sqlx::{ConnectOptions, postgres::PgConnectOptions};
     let options = PgConnectOptions::from_str(url).map_err(unreachable)?;
-    // The driver keeps the brackets of an IPv6 address, and then looks for a host of that name.
+    // The driver keeps the brackets of an IPv6 address, and then looks for a host of that name,
+    // also in `.pgpass`. It takes the parameter `host` as it is.
     let bare = options.get_host().strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-    let options = match bare.map(str::to_owned) {
-        Some(host) => options.host(&host),
+    let options = match bare {
+        Some(bare) => {
+            let parsed = url::Url::parse(url);
+            let mut url = parsed.map_err(|e| unreachable(sqlx::Error::Configuration(e.into())))?;
+            url.query_pairs_mut().append_pair("host", bare);
+            PgConnectOptions::from_url(&url).map_err(unreachable)?
+        }
         None => options,
     };
     let options = options
@@ -160,6 +166,7 @@ mod tests {
     fn an_address_of_either_protocol_is_a_host() {
         for (url, host) in [
             ("postgres://u:p@[::1]:5433/d", "::1"),
+            ("postgres://u@[2001:db8::1]/d?options[search_path]=shop#x", "2001:db8::1"),
             ("postgres://u:p@127.0.0.1/d", "127.0.0.1"),
             ("postgres://db.example.org/d", "db.example.org"),
         ] {

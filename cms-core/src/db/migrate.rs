@@ -30,9 +30,9 @@ pub(crate) mod sql {
                    pg_class c join pg_namespace n on n.oid = c.relnamespace where c.oid = \
                    to_regclass('cms_migrations'))",
     };
-    pub(super) const TABLE: &str = "create table if not exists cms_migrations (version bigint \
-                                    primary key, name text not null, \
-                                    checksum text not null, applied_at bigint not null)";
+    pub(in crate::db) const TABLE: &str = "create table if not exists cms_migrations (version \
+                                           bigint primary key, name text not null, checksum \
+                                           text not null, applied_at bigint not null)";
 }
 
 /// The number of a step that stands in the target of a copy until the copy is complete.
@@ -49,6 +49,7 @@ pub(crate) fn is_unfinished_copy(error: &Error) -> bool {
 
 /// A step of the schema, and whether this database has it.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct Migration {
     /// Counts from 1 without gaps.
     pub version: i64,
@@ -84,15 +85,23 @@ impl Db {
         if steps.iter().all(|step| !step.applied) {
             self.expect_unicode().await?;
         }
-        self.apply(clock).await.map_err(may_make)
+        self.apply(clock, compared).await.map_err(may_make)
     }
 
-    async fn apply(&self, clock: &Clock) -> Result<Vec<Migration>> {
+    /// Applies pending steps in the target of a copy, which sites do not open until the copy is
+    /// complete.
+    #[cfg(all(feature = "sqlite", feature = "postgres"))]
+    pub(crate) async fn migrate_target(&self, clock: &Clock) -> Result<()> {
+        self.apply(clock, known).await.map(drop).map_err(may_make)
+    }
+
+    /// Applies the steps that `compare` finds missing.
+    async fn apply(&self, clock: &Clock, compare: Compare) -> Result<Vec<Migration>> {
         let mut tx = self.begin(true).await?;
         // A step that alters a table waits until nobody reads it.
         tx.lock_within(Lock::SCHEMA, 0).await?;
         tx.script(sql::TABLE).await?;
-        let steps = compared(&tx.all(sql::APPLIED, Vec::new()).await?)?;
+        let steps = compare(&tx.all(sql::APPLIED, Vec::new()).await?)?;
         for (step, _) in cms_migrations::ALL.iter().zip(&steps).filter(|(_, known)| !known.applied)
         {
             tx.script(AssertSqlSafe(self.dialect().fill(step.sql))).await?;
@@ -123,7 +132,7 @@ impl Db {
     }
 
     /// Refuses to make a site in a database that cannot hold every text.
-    async fn expect_unicode(&self) -> Result<()> {
+    pub(crate) async fn expect_unicode(&self) -> Result<()> {
         let Some(ask) = self.dialect().server() else { return Ok(()) };
         let (encoding, _): (String, i64) = self.one(ask, args![]).await?;
         if encoding == "UTF8" {
@@ -140,13 +149,23 @@ impl Db {
 /// Version, name and checksum of a step that the database has.
 type Applied = (i64, String, String);
 
-/// The steps of this version, each with whether `applied` has it.
+/// The steps of this version, each with whether a database has it.
+type Compare = fn(&[Applied]) -> Result<Vec<Migration>>;
+
+/// As [`known`], and refuses the target of an unfinished copy.
 fn compared(applied: &[Applied]) -> Result<Vec<Migration>> {
-    if applied.iter().any(|(version, ..)| *version == COPYING) {
-        return Err(Error::other_schema(UNFINISHED_COPY));
+    match applied.iter().any(|(version, ..)| *version == COPYING) {
+        true => Err(Error::other_schema(UNFINISHED_COPY)),
+        false => known(applied),
     }
-    let known = |version| cms_migrations::ALL.iter().any(|step| step.version == version);
-    if let Some((version, name, _)) = applied.iter().find(|(version, ..)| !known(*version)) {
+}
+
+/// The steps of this version, each with whether `applied` has it.
+fn known(applied: &[Applied]) -> Result<Vec<Migration>> {
+    let is_known = |version: i64| {
+        version == COPYING || cms_migrations::ALL.iter().any(|step| step.version == version)
+    };
+    if let Some((version, name, _)) = applied.iter().find(|(version, ..)| !is_known(*version)) {
         return Err(Error::other_schema(format!(
             "it has step {version}, {name}, which this version does not know: run a newer cms"
         )));

@@ -105,13 +105,13 @@ macro_rules! on {
             #[cfg(feature = "sqlite")]
             $kind::Sqlite($at, ..) => {
                 use sqlx::Sqlite as Engine;
-                const ROW: fn(sqlx::sqlite::SqliteRow) -> Row = Row::Sqlite;
+                const ROW: fn(sqlx::sqlite::SqliteRow) -> Row = Row::sqlite;
                 $run
             }
             #[cfg(feature = "postgres")]
             $kind::Postgres($at, ..) => {
                 use sqlx::Postgres as Engine;
-                const ROW: fn(sqlx::postgres::PgRow) -> Row = Row::Postgres;
+                const ROW: fn(sqlx::postgres::PgRow) -> Row = Row::postgres;
                 $run
             }
         }
@@ -148,7 +148,7 @@ impl Db {
             Pool::Sqlite(readers, ..) => {
                 let args = value::bind::<sqlx::Sqlite>(args)?;
                 let query = sqlx::query_with::<sqlx::Sqlite, _>(sql, args);
-                Ok(query.fetch_all(readers).await?.into_iter().map(Row::Sqlite).collect())
+                Ok(query.fetch_all(readers).await?.into_iter().map(Row::sqlite).collect())
             }
             #[cfg(feature = "postgres")]
             Pool::Postgres(server) => {
@@ -164,7 +164,7 @@ impl Db {
                         read => break read?,
                     }
                 };
-                Ok(rows.into_iter().map(Row::Postgres).collect())
+                Ok(rows.into_iter().map(Row::postgres).collect())
             }
         }
     }
@@ -257,6 +257,7 @@ impl Db {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
+    #[cfg(feature = "testing")]
     pub(crate) async fn refused(
         &self,
         statements: &[Statement],

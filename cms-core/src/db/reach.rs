@@ -41,6 +41,24 @@ pub(crate) enum Fault {
     Missing,
 }
 
+impl Fault {
+    /// Whether no connection could be opened, or the connection ended.
+    pub(crate) fn is_of_connection(self) -> bool {
+        match self {
+            Self::Refused
+            | Self::Silent
+            | Self::Network
+            | Self::Speechless
+            | Self::Login
+            | Self::Unknown
+            | Self::Crowded
+            | Self::Starting
+            | Self::Missing => true,
+            Self::ReadOnly | Self::Forbidden | Self::Locked | Self::Full | Self::Unopened => false,
+        }
+    }
+}
+
 /// PostgreSQL's message about a database that does not exist.
 #[cfg(feature = "postgres")]
 #[derive(Debug, thiserror::Error)]
@@ -304,5 +322,7 @@ mod tests {
         ] {
             assert_eq!(of_code(code), fault, "{code}");
         }
+        assert!(of_code("53300").is_some_and(Fault::is_of_connection));
+        assert!(!of_code("25006").is_some_and(Fault::is_of_connection));
     }
 }

@@ -137,7 +137,7 @@ async fn in_time(answer: impl Future<Output = Result<Answer>>) -> Result<Answer>
 fn judge((obstacle, steps): Answer) -> Result<()> {
     let why = match obstacle {
         0 if steps >= cms_migrations::ALL.len() as i64 => return Ok(()),
-        0 => "The database lacks migrations: run `cms migrate up`.",
+        0 => return Err(Error::outdated("steps of the schema are missing")),
         1 => {
             "The database is read-only: let its user write (default_transaction_read_only), or \
              correct database_url."

@@ -13,6 +13,9 @@
 //! whole list of another record in parentheses. `=>` names the function that turns the values into
 //! the field. A column in brackets is an expression that makes its text. Fields after `;` come from
 //! no column and may use the fields before them.
+//!
+//! With `struct` before the name and the type of each field, the struct is declared too:
+//! `record! { pub(super) struct Origin: origin_columns { id: i64 = "id" } }`.
 
 use super::{Columns, Row};
 use crate::{Error, Result};
@@ -63,6 +66,19 @@ macro_rules! record {
              $($crate::db::record!(@read $columns $more)),+),
             $read,
         )?
+    };
+    // With the types of the fields it declares the struct too.
+    ($(#[$about:meta])* $vis:vis struct $name:ident: $list:ident {
+        $($(#[$told:meta])* $seen:vis $field:ident: $type:ty = $column:tt $(+ $more:tt)*
+            $(=> $read:expr)?),+ $(,)?
+    }) => {
+        $(#[$about])*
+        $vis struct $name {
+            $($(#[$told])* $seen $field: $type,)+
+        }
+        $crate::db::record! { $name: $list {
+            $($field: $column $(+ $more)* $(=> $read)?),+
+        } }
     };
     ($name:ident: $list:ident {
         $($field:ident: $column:tt $(+ $more:tt)* $(=> $read:expr)?),+

@@ -8,6 +8,7 @@ use crate::{Result, db::args};
 
 /// A table or view of the database.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DbTable {
     /// The columns, in their order.
     pub columns: Vec<DbColumn>,
@@ -17,6 +18,7 @@ pub struct DbTable {
 
 /// A column of the database.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct DbColumn {
     /// Its name, spelled as in the database.
     pub name: String,
@@ -112,14 +114,21 @@ impl ColumnRow {
 }
 
 impl Db {
-    /// Describes a table or view; `None` when there is none of that name. Within a change use
-    /// [`crate::Change::describe`].
+    /// Describes a table or view of the site's schema; `None` when there is none of that name.
+    /// Within a change use [`crate::Change::describe`].
     pub(crate) async fn describe(&self, table: &str) -> Result<Option<DbTable>> {
         let dialect = self.dialect();
         Ok(DbTable::of(dialect, self.all(dialect.columns(), args![table]).await?))
     }
 
-    /// Names of a table's columns, in their order; empty when there is no such table.
+    /// Describes a table or view that others made.
+    pub(crate) async fn describe_adopted(&self, table: &str) -> Result<Option<DbTable>> {
+        let dialect = self.dialect();
+        Ok(DbTable::of(dialect, self.all(dialect.adopted_columns(), args![table]).await?))
+    }
+
+    /// Names of the columns of a table of the site's schema, in their order; empty when there is
+    /// no such table.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.

@@ -34,7 +34,11 @@ use super::{
     ready::is_obstructed,
     statements::span,
 };
-use crate::{Code, Error, Result, ground::private, settings::Synchronous};
+use crate::{
+    Code, Error, Result,
+    ground::{error::MIGRATE, private},
+    settings::Synchronous,
+};
 
 #[cfg(test)]
 mod tests;
@@ -110,8 +114,8 @@ pub(super) async fn open(path: &Path, synchronous: Synchronous) -> Result<(Sqlit
     let unreachable = |cause| unreachable(path, cause);
     if !path.exists() {
         let what = format!(
-            "There is no database file {}: correct database_url or dirs.data, or make it with \
-             `cms migrate up`.",
+            "There is no database file {}: correct database_url or dirs.data, or make it: \
+             {MIGRATE}.",
             path.display()
         );
         return Err(Error::new(Code::Unavailable, what));

@@ -85,16 +85,26 @@ where
 }
 
 /// A row of a result on either engine.
-pub enum Row {
+pub struct Row(EngineRow);
+
+enum EngineRow {
     #[cfg(feature = "sqlite")]
-    #[doc(hidden)]
     Sqlite(SqliteRow),
     #[cfg(feature = "postgres")]
-    #[doc(hidden)]
     Postgres(PgRow),
 }
 
 impl Row {
+    #[cfg(feature = "sqlite")]
+    pub(super) fn sqlite(row: SqliteRow) -> Self {
+        Self(EngineRow::Sqlite(row))
+    }
+
+    #[cfg(feature = "postgres")]
+    pub(super) fn postgres(row: PgRow) -> Self {
+        Self(EngineRow::Postgres(row))
+    }
+
     /// Its columns from left to right.
     pub(super) fn columns(&self) -> Columns<'_> {
         Columns { row: self, next: 0 }
@@ -102,11 +112,11 @@ impl Row {
 
     /// How many columns it has.
     pub(super) fn len(&self) -> usize {
-        match self {
+        match &self.0 {
             #[cfg(feature = "sqlite")]
-            Row::Sqlite(row) => row.len(),
+            EngineRow::Sqlite(row) => row.len(),
             #[cfg(feature = "postgres")]
-            Row::Postgres(row) => row.len(),
+            EngineRow::Postgres(row) => row.len(),
         }
     }
 
@@ -115,11 +125,11 @@ impl Row {
     /// # Errors
     /// `internal_error` when the column is missing or of another type.
     pub fn get<T: Field>(&self, index: usize) -> Result<T> {
-        match self {
+        match &self.0 {
             #[cfg(feature = "sqlite")]
-            Row::Sqlite(row) => T::from_sqlite(row, index),
+            EngineRow::Sqlite(row) => T::from_sqlite(row, index),
             #[cfg(feature = "postgres")]
-            Row::Postgres(row) => T::from_postgres(row, index),
+            EngineRow::Postgres(row) => T::from_postgres(row, index),
         }
         .map_err(Error::internal)
     }
@@ -144,15 +154,30 @@ impl Columns<'_> {
     }
 }
 
-/// A Rust type that both engines can return.
-pub trait Field: Sized {
-    #[cfg(feature = "sqlite")]
-    #[doc(hidden)]
-    fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error>;
+/// A Rust type that both engines can return: whole numbers, floats, texts, truth values and bytes,
+/// each also as an `Option`. No other type implements it.
+pub trait Field: FromEngine {}
+
+impl<T: FromEngine> Field for T {}
+
+/// How each engine returns a [`Field`]. Its module is private, so only this file implements it.
+mod sealed {
     #[cfg(feature = "postgres")]
-    #[doc(hidden)]
-    fn from_postgres(row: &PgRow, index: usize) -> Result<Self, sqlx::Error>;
+    use sqlx::postgres::PgRow;
+    #[cfg(feature = "sqlite")]
+    use sqlx::sqlite::SqliteRow;
+
+    /// A type that this file reads from a row.
+    pub trait FromEngine: Sized {
+        /// The value in a row of SQLite.
+        #[cfg(feature = "sqlite")]
+        fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error>;
+        /// The value in a row of PostgreSQL.
+        #[cfg(feature = "postgres")]
+        fn from_postgres(row: &PgRow, index: usize) -> Result<Self, sqlx::Error>;
+    }
 }
+use sealed::FromEngine;
 
 fn read<'r, D: Database, T: Decode<'r, D> + Type<D>>(
     row: &'r D::Row,
@@ -166,7 +191,7 @@ where
 
 macro_rules! fields {
     ($($t:ty),*) => {$(
-        impl Field for $t {
+        impl FromEngine for $t {
             #[cfg(feature = "sqlite")]
             fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error> {
                 read::<Sqlite, $t>(row, index)
@@ -181,7 +206,7 @@ macro_rules! fields {
 fields!(i64, String, bool, f64);
 fields!(Option<i64>, Option<String>, Option<bool>, Option<f64>, Option<Vec<u8>>);
 
-impl Field for Vec<u8> {
+impl FromEngine for Vec<u8> {
     #[cfg(feature = "sqlite")]
     fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error> {
         // The driver would read null as no bytes.
@@ -202,7 +227,7 @@ impl Field for Vec<u8> {
 #[derive(Default)]
 pub(crate) struct Lossy(pub(crate) String);
 
-impl Field for Option<Lossy> {
+impl FromEngine for Option<Lossy> {
     #[cfg(feature = "sqlite")]
     fn from_sqlite(row: &SqliteRow, index: usize) -> Result<Self, sqlx::Error> {
         let bytes: Option<Vec<u8>> = read::<Sqlite, _>(row, index)?;

@@ -51,6 +51,8 @@ pub struct Eraser {
     /// The person's submissions of funnels and of forms.
     visits: BTreeSet<i64>,
     forms: BTreeSet<i64>,
+    /// Events that contain the address.
+    events: BTreeSet<String>,
     /// Submissions whose events go, also deleted ones: whether of a form, and the id.
     submissions: BTreeSet<(bool, i64)>,
     removed: BTreeMap<&'static str, ErasedRows>,
@@ -75,6 +77,7 @@ impl Eraser {
             hit: false,
             visits: BTreeSet::new(),
             forms: BTreeSet::new(),
+            events: BTreeSet::new(),
             submissions: BTreeSet::new(),
             removed: BTreeMap::new(),
         }

@@ -1,6 +1,8 @@
 //! Rows that contain an address. They are found stage by stage, a page at a time, without a lock.
 //! The rows of a page are removed in one change.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
 use super::{Eraser, rest::Rest, sql};
@@ -12,7 +14,7 @@ use crate::{
 
 /// Maximum number of repetitions of all stages, needed because others write meanwhile.
 const PASSES: u8 = 3;
-/// Submissions that are removed together.
+/// Events and submissions that are removed together.
 const BATCH_SIZE: usize = 50;
 
 /// The stages of the search, in order. Submissions are removed last, because everything else of a
@@ -123,12 +125,12 @@ impl Eraser {
                     None
                 }
                 Stage::DeletedSubmissions => {
-                    self.note_submissions().await?;
+                    self.note_events().await?;
                     None
                 }
                 Stage::Answers if self.submissions.is_empty() => None,
-                Stage::Answers => self.events(true).await?.map(What::Events),
-                Stage::Events => self.events(false).await?.map(What::Events),
+                Stage::Answers => self.answers().await?.map(What::Events),
+                Stage::Events => part(&mut self.events).map(What::Events),
                 Stage::Rows(kind) => {
                     let rows = self.rows(kind.statement()).await?;
                     rows.map(|rows| What::Rows(kind, rows))
@@ -139,8 +141,8 @@ impl Eraser {
                     Some(What::Rest(rest))
                 }
                 Stage::Rest => None,
-                Stage::RemoveForms => self.part(false).map(What::Forms),
-                Stage::RemoveVisits => self.part(true).map(What::Visits),
+                Stage::RemoveForms => part(&mut self.forms).map(What::Forms),
+                Stage::RemoveVisits => part(&mut self.visits).map(What::Visits),
                 Stage::End if self.hit && !self.only_looks && self.passes < PASSES => {
                     self.passes += 1;
                     (self.stage, self.hit) = (Stage::FIRST, false);
@@ -188,14 +190,8 @@ impl Eraser {
         }
     }
 
-    /// The next page of events; empty: there are no more. `of_submissions`: those of all
-    /// submissions, else those that may contain the address.
-    async fn page(&mut self, of_submissions: bool) -> Result<Vec<Event>> {
-        let after: Value = self.after.as_str().into();
-        let (statement, args) = match of_submissions {
-            true => (sql::ANSWERS, vec![after]),
-            false => (sql::EVENTS, self.args(after)),
-        };
+    /// The next page of events; empty: there are no more.
+    async fn page(&mut self, statement: Statement, args: Vec<Value>) -> Result<Vec<Event>> {
         let rows: Vec<Event> = self.base.db().all(statement, args).await?;
         if let Some((last, ..)) = rows.last() {
             self.after.clone_from(last);
@@ -203,44 +199,23 @@ impl Eraser {
         Ok(rows)
     }
 
-    /// The next events to remove: with `by_id` those without the address that have answers from
-    /// one of the person's submissions, else those that contain the address.
-    async fn events(&mut self, by_id: bool) -> Result<Option<Vec<String>>> {
-        loop {
-            let rows = self.page(by_id).await?;
-            if rows.is_empty() {
-                return Ok(None);
-            }
-            let is_by_id = |name: &str, body: &str| {
-                submission(name, body).is_some_and(|of| self.submissions.contains(&of))
-            };
-            // Events that contain the address come in a later stage.
-            let is_theirs = |(_, name, body): &Event| {
-                self.needles.held_in(body) != by_id && (!by_id || is_by_id(name, body))
-            };
-            let found = rows.into_iter().filter(is_theirs);
-            let found: Vec<String> = found.map(|(id, ..)| id).collect();
-            if !found.is_empty() {
-                return Ok(Some(found));
-            }
-        }
-    }
-
-    /// Notes whose answers events may have: the submissions that were found, and deleted ones that
-    /// an event with the address is about. Ids are never used again.
-    async fn note_submissions(&mut self) -> Result<()> {
+    /// Notes the events that contain the address, and whose answers further events may have: the
+    /// submissions that were found, and deleted ones that an event with the address is about. Ids
+    /// are never used again.
+    async fn note_events(&mut self) -> Result<()> {
         self.submissions.extend(self.visits.iter().map(|id| (false, *id)));
         self.submissions.extend(self.forms.iter().map(|id| (true, *id)));
         loop {
-            let rows = self.page(false).await?;
+            let rows = self.page(sql::EVENTS, self.args(self.after.as_str().into())).await?;
             if rows.is_empty() {
                 return Ok(());
             }
-            for (_, name, body) in &rows {
-                if !self.needles.held_in(body) {
+            for (event, name, body) in rows {
+                if !self.needles.held_in(&body) {
                     continue;
                 }
-                let Some(of @ (is_form, id)) = submission(name, body) else { continue };
+                self.events.insert(event);
+                let Some(of @ (is_form, id)) = submission(&name, &body) else { continue };
                 if self.submissions.contains(&of) {
                     continue;
                 }
@@ -253,13 +228,31 @@ impl Eraser {
         }
     }
 
-    /// The next submissions to remove.
-    fn part(&mut self, visits: bool) -> Option<Vec<i64>> {
-        let of = if visits { &mut self.visits } else { &mut self.forms };
-        let part: Vec<i64> = of.iter().take(BATCH_SIZE).copied().collect();
-        of.retain(|id| !part.contains(id));
-        (!part.is_empty()).then_some(part)
+    /// The next events without the address that have answers from one of the person's submissions;
+    /// `None`: there are no more.
+    async fn answers(&mut self) -> Result<Option<Vec<String>>> {
+        loop {
+            let rows = self.page(sql::ANSWERS, args![self.after.as_str()]).await?;
+            if rows.is_empty() {
+                return Ok(None);
+            }
+            let is_theirs = |(id, name, body): &Event| {
+                !self.events.contains(id)
+                    && submission(name, body).is_some_and(|of| self.submissions.contains(&of))
+            };
+            let found = rows.into_iter().filter(is_theirs);
+            let found: Vec<String> = found.map(|(id, ..)| id).collect();
+            if !found.is_empty() {
+                return Ok(Some(found));
+            }
+        }
     }
+}
+
+/// Takes the next rows to remove.
+fn part<T: Ord>(of: &mut BTreeSet<T>) -> Option<Vec<T>> {
+    let part: Vec<T> = std::iter::from_fn(|| of.pop_first()).take(BATCH_SIZE).collect();
+    (!part.is_empty()).then_some(part)
 }
 
 /// The submission whose answers an event has: whether it is of a form, and its id.

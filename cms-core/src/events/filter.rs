@@ -75,13 +75,8 @@ mod tests {
         assert_eq!(
             removed,
             [
-                "Password",
-                "api_KEY",
-                "deep.mySecret",
-                "deep.sha_hash",
-                "keywords",
-                "list[0].token",
-                "list[1][0].saltiness"
+                "Password", "api_KEY", "deep.mySecret", "deep.sha_hash", "keywords",
+                "list[0].token", "list[1][0].saltiness"
             ]
         );
     }

@@ -134,14 +134,7 @@ mod tests {
     #[test]
     fn the_schemas_use_no_other_words() {
         const JUDGED: [&str; 9] = [
-            "type",
-            "enum",
-            "const",
-            "minLength",
-            "maxLength",
-            "pattern",
-            "maxItems",
-            "required",
+            "type", "enum", "const", "minLength", "maxLength", "pattern", "maxItems", "required",
             "minimum",
         ];
         const FORMATS: [&str; 3] = ["date-time", "int64", "uint64"];

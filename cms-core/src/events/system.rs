@@ -61,9 +61,7 @@ pub(crate) const OWN: [&str; 3] = ["item.", "auth.", "formfunnel."];
 
 /// Events of the service that other programs raise, because only they know of them.
 pub(crate) const FROM_OUTSIDE: [&str; 4] = [
-    ORDER_CREATED.name,
-    USER_REGISTERED.name,
-    EMAILMARKETING_SUBSCRIBED.name,
+    ORDER_CREATED.name, USER_REGISTERED.name, EMAILMARKETING_SUBSCRIBED.name,
     DEPLOYMENT_COMPLETED.name,
 ];
 

@@ -32,22 +32,9 @@ impl Default for Email {
 
 /// Domains at which anyone can get an address.
 const FREE: [&str; 16] = [
-    "gmail.com",
-    "googlemail.com",
-    "outlook.com",
-    "hotmail.com",
-    "live.com",
-    "msn.com",
-    "yahoo.com",
-    "ymail.com",
-    "icloud.com",
-    "me.com",
-    "aol.com",
-    "gmx.net",
-    "gmx.de",
-    "web.de",
-    "mail.ru",
-    "proton.me",
+    "gmail.com", "googlemail.com", "outlook.com", "hotmail.com", "live.com", "msn.com",
+    "yahoo.com", "ymail.com", "icloud.com", "me.com", "aol.com", "gmx.net", "gmx.de", "web.de",
+    "mail.ru", "proton.me",
 ];
 
 /// The characters of a local part besides letters and digits (RFC 5322, 3.2.3, `atext`).

@@ -11,8 +11,9 @@ const COMMA: [&str; 31] = [
 ];
 /// Languages among them that write the year first.
 const YEAR_FIRST: [&str; 3] = ["hu", "lt", "sv"];
-/// Regions in which the language uses a decimal point.
-const POINT: [&str; 5] = ["de-ch", "de-li", "es-mx", "es-us", "it-ch"];
+/// Regions in which the language uses a decimal point, each with its thousands separator.
+const POINT: [(&str, char); 5] =
+    [("de-ch", '’'), ("de-li", '’'), ("es-mx", ','), ("es-us", ','), ("it-ch", '’')];
 /// Regions in which English writes the day first. In other regions the order is unknown.
 const DAY_FIRST: [&str; 6] = ["en-au", "en-gb", "en-ie", "en-in", "en-nz", "en-za"];
 /// Blanks and apostrophes that separate groups of digits in any language.
@@ -56,8 +57,8 @@ impl Spelling {
         if !COMMA.contains(&base) {
             return Self::default();
         }
-        let is_point = POINT.contains(&language.as_str());
-        let numbers = if is_point { ('.', ',') } else { (',', '.') };
+        let point = POINT.iter().find(|(region, _)| *region == language);
+        let numbers = point.map_or((',', '.'), |(_, thousands)| ('.', *thousands));
         let days = (!YEAR_FIRST.contains(&base)).then_some(First::Day);
         Self { numbers: Some(numbers), days }
     }
@@ -174,6 +175,11 @@ mod tests {
             ("de-CH", "1’500.25", "1500.25"),
             ("de-CH", "1.500", "1.5"),
             ("de-CH", "1,5", "none"),
+            ("de-CH", "1,500", "none"),
+            ("de-LI", "1,500.25", "none"),
+            ("it_CH", "1'500", "1500"),
+            ("it-CH", "1,500", "none"),
+            ("es-MX", "1,500.25", "1500.25"),
             ("en", "1,500", "1500"),
             ("en", "1,500.25", "1500.25"),
             ("en", "1.500", "1.5"),

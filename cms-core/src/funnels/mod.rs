@@ -43,13 +43,13 @@ pub(crate) use definitions::sql::LIST as FUNNELS;
 pub use definitions::{
     Created, Duplicated, NewFunnel, Published, Routings, Saved, SavedFunnel, SavedRoutings,
 };
-pub(crate) use inbox::COLUMNS as INBOX;
 pub use inbox::{
     Assignable, Bulk, BulkDone, BulkOp, FunnelSubmission, FunnelSubmissionDetail, InboxCount,
     InboxCounts, InboxFilter, InboxLines, InboxPage, InboxQuery, InboxTable, InboxView, NewView,
     StoredFile, SubmissionChange, SubmissionDeletion, SubmissionFile, SubmissionMail,
     SubmissionUpdate, Undone, Updated, ViewQuery,
 };
+pub(crate) use inbox::{COLUMNS as INBOX, UNASSIGN};
 pub use problem::Warning;
 pub use record::{
     EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelLanguage, FunnelNode, WhichFunnel,

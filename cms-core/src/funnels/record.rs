@@ -68,6 +68,7 @@ pub struct Funnel {
 
 /// A funnel as it is drawn.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FunnelDetail {
     /// As in a list.
     #[serde(flatten)]

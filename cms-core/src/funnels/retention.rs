@@ -146,7 +146,7 @@ statements! {
     /// removes them.
     STAGE_BATCH = "insert into cms_formfunnel_folding (submission_id) select s.id from \
                    cms_formfunnel_submissions s where s.funnel_id = $1 and s.inbox_status = $2 \
-                   and s.started_at <= $3 and (s.status <> 'in_progress' or s.expires_at <= $4) \
+                   and s.started_at <= $3 and (s.status = 'completed' or s.expires_at <= $4) \
                    and not exists (select 1 from cms_events e join cms_webhook_queue q \
                    on q.event_id = e.id where e.subject = 'funnel submission ' || s.id \
                    and q.status in ('pending', 'retry', 'sending')) \
@@ -155,7 +155,7 @@ statements! {
     UNSTAGE_CHANGED = "delete from cms_formfunnel_folding where not exists (select 1 from \
                        cms_formfunnel_submissions s where \
                        s.id = cms_formfunnel_folding.submission_id and s.inbox_status = $1 \
-                       and (s.status <> 'in_progress' or s.expires_at <= $2))";
+                       and (s.status = 'completed' or s.expires_at <= $2))";
     JOBS = concat!(
         "delete from cms_webhook_queue where event_id in (select id from cms_events \
          where subject ", staged_subjects!(), ") and status not in ('pending', 'retry', 'sending')"

@@ -228,21 +228,9 @@ struct Reading<'a> {
 }
 
 const MEMBERS: [&str; 15] = [
-    "id",
-    "client_id",
-    "funnel_id",
-    "condition_json",
-    "recipients",
-    "cc",
-    "bcc",
-    "subject",
-    "body_html",
-    "auto_reply_enabled",
-    "auto_reply_subject",
-    "auto_reply_body_html",
-    "trigger_event",
-    "sort_order",
-    "is_active",
+    "id", "client_id", "funnel_id", "condition_json", "recipients", "cc", "bcc", "subject",
+    "body_html", "auto_reply_enabled", "auto_reply_subject", "auto_reply_body_html",
+    "trigger_event", "sort_order", "is_active",
 ];
 
 impl Reading<'_> {

@@ -93,14 +93,8 @@ impl FunnelSettings {
 
 /// The members that the service reads.
 const KNOWN: [&str; 8] = [
-    "retention_days",
-    "session_ttl_h",
-    "timezone",
-    "strict",
-    "closes_at",
-    "max_submissions",
-    "min_seconds",
-    "page_url",
+    "retention_days", "session_ttl_h", "timezone", "strict", "closes_at", "max_submissions",
+    "min_seconds", "page_url",
 ];
 
 impl FunnelSettings {

@@ -91,14 +91,15 @@ fn moment(text: &str) -> Option<Timestamp> {
     text.parse().ok().filter(|_| hours < 24)
 }
 
-/// Date and time in UTC of an RFC 3339 text. A text without an offset is UTC already.
+/// Date and time in UTC of an RFC 3339 text, or of a day alone: its midnight in UTC.
 pub(crate) fn utc(text: &str) -> Option<DateTime> {
     if let Some(at) = moment(text) {
         return Some(TimeZone::UTC.to_datetime(at));
     }
     // `Timestamp` ends one day before the end of the year 9999, which many databases use for
     // "never".
-    let bare = text.strip_suffix(['Z', 'z']).unwrap_or(text);
+    let day = Some(text).filter(|text| text.len() <= 10);
+    let bare = text.strip_suffix(['Z', 'z']).or(day)?;
     let is_offset = bare.get(10..).is_some_and(|time| time.contains(['+', '-', '[']));
     bare.parse().ok().filter(|_| !is_offset)
 }
@@ -116,29 +117,17 @@ mod tests {
     #[test]
     fn times_reach_the_end_of_the_year_9999() {
         for text in [
-            "1970-01-01T00:00:00Z",
-            "2026-11-21T09:30:00.125Z",
-            "9999-12-30T22:00:00Z",
-            "9999-12-30T22:00:01Z",
-            "9999-12-31T23:59:59Z",
-            "9999-12-31T23:59:59.999Z",
+            "1970-01-01T00:00:00Z", "2026-11-21T09:30:00.125Z", "9999-12-30T22:00:00Z",
+            "9999-12-30T22:00:01Z", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59.999Z",
         ] {
             let at = super::parse_rfc3339(text).expect(text);
             assert_eq!(super::rfc3339(at), text);
         }
         assert_eq!(super::parse_rfc3339("9999-12-31T23:59:59Z"), Some(253_402_300_799_000));
         for text in [
-            "",
-            "Z",
-            "9999-12-31T23:59:59",
-            "9999-12-31Z",
-            "9999-12-31T23:30:00-05:00",
-            "9999-12-31T23:30:00-05:00Z",
-            "9999-12-32T00:00:00Z",
-            "10000-01-01T00:00:00Z",
-            "2026-11-21T09:30:00+24:00",
-            "2026-11-21T09:30:00-25:00",
-            "2026-11-21",
+            "", "Z", "9999-12-31T23:59:59", "9999-12-31Z", "9999-12-31T23:30:00-05:00",
+            "9999-12-31T23:30:00-05:00Z", "9999-12-32T00:00:00Z", "10000-01-01T00:00:00Z",
+            "2026-11-21T09:30:00+24:00", "2026-11-21T09:30:00-25:00", "2026-11-21",
         ] {
             assert_eq!(super::parse_rfc3339(text), None, "{text}");
         }

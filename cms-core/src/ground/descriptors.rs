@@ -10,6 +10,7 @@ const LEAST: u64 = 4;
 
 /// The share of each part. The rest is for lookups of names and for connections that are closing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Descriptors {
     /// The limit on open files.
     pub limit: u64,

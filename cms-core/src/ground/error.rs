@@ -5,6 +5,14 @@ use std::{any::Any, error, fmt, sync::Arc};
 /// Shorthand for results of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// The detail of a fault, for callers whose request has an entry in the log.
+const FAULT: &str = "The service failed; the log has the cause under this request id.";
+/// Maximum number of wrong fields that `Display` names.
+const SHOWN_FIELDS: usize = 5;
+/// How to make a database, or bring it up to date.
+pub(crate) const MIGRATE: &str =
+    "run `cms migrate up`; in a program of yours, open with `migrate = true`";
+
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident = $text:literal),* $(,)?) => {
         /// The stable, machine-readable reason of an [`Error`]; never reworded once published.
@@ -181,11 +189,7 @@ impl Error {
 
     /// A fault of the service. The caller learns nothing; the log gets `cause`.
     pub fn internal(cause: impl Into<Box<dyn error::Error + Send + Sync>>) -> Self {
-        Self::new(
-            Code::Internal,
-            "The service failed; the log has the cause under this request id.",
-        )
-        .caused_by(cause)
+        Self::new(Code::Internal, FAULT).caused_by(cause)
     }
 
     /// As [`Error::internal`], for code that panicked in `doing` something.
@@ -324,9 +328,24 @@ impl Error {
     }
 }
 
+/// Shows code, detail and the first wrong fields; never the cause, which can hold more than a
+/// caller may see.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.0.code, self.0.detail)
+        let detail = match self.0.detail.as_str() {
+            FAULT => "The service failed; the source of this error is the cause.",
+            detail => detail,
+        };
+        write!(f, "{}: {detail}", self.0.code)?;
+        let fields = &self.0.fields;
+        for (place, FieldError { field, message, .. }) in fields.iter().enumerate() {
+            match place {
+                SHOWN_FIELDS => return write!(f, "; and {} more)", fields.len() - SHOWN_FIELDS),
+                0 => write!(f, " ({field}: {message}")?,
+                _ => write!(f, "; {field}: {message}")?,
+            }
+        }
+        f.write_str(if fields.is_empty() { "" } else { ")" })
     }
 }
 
@@ -354,7 +373,7 @@ struct Outdated(String);
 impl Error {
     /// `unavailable`, because `what` has to be applied to the database first.
     pub(crate) fn outdated(what: impl Into<String>) -> Self {
-        let how = "The database is not up to date: run `cms migrate up`.";
+        let how = format!("The database is not up to date: {MIGRATE}.");
         Self::new(Code::Unavailable, how).caused_by(Outdated(what.into()))
     }
 
@@ -368,5 +387,44 @@ impl Error {
     #[must_use]
     pub fn is_outdated(&self) -> bool {
         std::error::Error::source(self).is_some_and(|cause| cause.is::<Outdated>())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wrong(count: usize) -> Error {
+        let field = |i| FieldError {
+            field: format!("rights[{i}]"),
+            code: "unknown",
+            message: "unknown endpoint".to_owned(),
+        };
+        Error::new(Code::ValidationFailed, "Please correct.")
+            .with_fields((0..count).map(field).collect())
+    }
+
+    #[test]
+    fn the_text_names_the_first_wrong_fields() {
+        let begin = "validation_failed: Please correct.";
+        let named = |i: usize| format!("rights[{i}]: unknown endpoint");
+        assert_eq!(wrong(0).to_string(), begin);
+        assert_eq!(wrong(1).to_string(), format!("{begin} ({})", named(0)));
+        let five = [0, 1, 2, 3, 4].map(named).join("; ");
+        assert_eq!(wrong(5).to_string(), format!("{begin} ({five})"));
+        assert_eq!(wrong(8).to_string(), format!("{begin} ({five}; and 3 more)"));
+    }
+
+    #[test]
+    fn the_text_of_a_fault_leads_to_its_cause_without_telling_it() {
+        let fault = Error::internal("postgres://ana:secret@db");
+        let text = fault.to_string();
+        assert_eq!(
+            text,
+            "internal_error: The service failed; the source of this error is the cause."
+        );
+        let cause = error::Error::source(&fault).expect("a cause");
+        assert_eq!(cause.to_string(), "postgres://ana:secret@db");
+        assert_eq!(fault.detail(), FAULT);
     }
 }

@@ -14,6 +14,7 @@ pub mod plain;
 pub(crate) mod private;
 pub(crate) mod random;
 mod secret;
+mod site_ref;
 mod suggest;
 
 pub use address::Address;
@@ -25,4 +26,10 @@ pub use paging::{Cursors, DEFAULT_LIMIT, Direction, MAX_LIMIT, Page, Paging};
 pub(crate) use paging::{List, ListName};
 pub use random::Random;
 pub use secret::{Secret, Vault};
+pub(crate) use site_ref::SiteRef;
 pub(crate) use suggest::nearest;
+
+/// The value of a member that is true unless the sender says otherwise.
+pub(crate) const fn yes() -> bool {
+    true
+}

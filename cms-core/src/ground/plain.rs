@@ -103,6 +103,11 @@ pub(crate) fn composed(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The text decomposed (NFD): a letter, then its marks.
+pub(crate) fn decomposed(text: &str) -> String {
+    text.nfd().collect()
+}
+
 /// The text with hidden characters as `\u001b`, except line ends and tabs. JSON that `cms` writes
 /// keeps its value, because it holds such characters only within strings.
 ///
@@ -220,6 +225,7 @@ mod tests {
     fn both_spellings_of_a_letter_are_composed() {
         for text in ["zoe\u{308}", "zo\u{eb}"] {
             assert_eq!(composed(text), "zo\u{eb}");
+            assert_eq!(decomposed(text), "zoe\u{308}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Finds invalid values in columns of addresses: they were written before the rule, or by
 //! other software.
 
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
-use super::{Items, Query};
+use super::{Items, Query, Record};
 use crate::{
-    Address, Error, Result,
+    Address, Result,
     content::{Column, Table},
     ground::MAX_LIMIT,
 };
@@ -48,10 +48,7 @@ impl Items {
             }
             loop {
                 let page = self.list(&table.name, &query).await?;
-                let rows: Vec<Map<String, Json>> =
-                    serde_json::from_str(&format!("[{}]", page.records))
-                        .map_err(Error::internal)?;
-                for row in &rows {
+                for row in &page.records()? {
                     found.extend(columns.iter().filter_map(|column| broken(table, column, row)));
                     if found.len() >= most {
                         found.truncate(most);
@@ -68,12 +65,12 @@ impl Items {
     }
 }
 
-fn broken(table: &Table, column: &Column, row: &Map<String, Json>) -> Option<BrokenAddress> {
-    let text = row.get(&column.name)?.as_str()?;
+fn broken(table: &Table, column: &Column, row: &Record) -> Option<BrokenAddress> {
+    let text = row.value(&column.name).as_str()?;
     let kind = Address::of_type(&column.field_type)?;
     let problem = kind.problem(text).filter(|_| !text.is_empty() || column.required)?;
     let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    let key: Vec<&Json> = table.key_columns().filter_map(|key| row.get(&key.name)).collect();
+    let key: Vec<&Json> = table.key_columns().map(|key| row.value(&key.name)).collect();
     let id = match key.as_slice() {
         [one] => text(one),
         several => serde_json::to_string(several).unwrap_or_default(),

@@ -79,8 +79,13 @@ impl Items {
     }
 
     /// Refuses columns that callers may not write. Columns that do not exist are refused first.
-    fn expect_writable_columns(&self, table: &str, body: &Map<String, Json>) -> Result<()> {
-        let Err(refusal) = core::check_caller_write(table, Some(body.keys())) else {
+    fn expect_writable_columns(
+        &self,
+        table: &str,
+        body: &Map<String, Json>,
+        is_copied: bool,
+    ) -> Result<()> {
+        let Err(refusal) = core::check_caller_write(table, Some(body.keys()), is_copied) else {
             return Ok(());
         };
         self.expect_columns(table, body)?;
@@ -111,8 +116,9 @@ impl Items {
         table: &str,
         body: &Map<String, Json>,
     ) -> Result<Written> {
-        core::check_caller_write(table, None::<[&String; 0]>)?;
-        self.expect_writable_columns(table, body)?;
+        core::check_caller_write(table, None::<[&String; 0]>, false)?;
+        let is_copied = change.is_silent() && body.contains_key("id");
+        self.expect_writable_columns(table, body, is_copied)?;
         let written = self.insert(change, table, body).await?;
         self.after(change, table, written).await
     }
@@ -130,7 +136,7 @@ impl Items {
         if_match: &IfMatch,
         body: &Map<String, Json>,
     ) -> Result<Written> {
-        self.expect_writable_columns(table, body)?;
+        self.expect_writable_columns(table, body, false)?;
         let written = self.set(change, table, id, language, if_match, body).await?;
         self.after(change, table, written).await
     }
@@ -148,7 +154,7 @@ impl Items {
         language: Option<&str>,
         if_match: &IfMatch,
     ) -> Result<()> {
-        core::check_caller_write(table, None::<[&String; 0]>)?;
+        core::check_caller_write(table, None::<[&String; 0]>, false)?;
         let record = self.remove(change, table, id, language, if_match).await?;
         let Some(room) = self.write_rules(table) else { return Ok(()) };
         room.removed(change, table, &record).await.inspect_err(|_| change.fail())

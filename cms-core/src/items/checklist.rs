@@ -52,7 +52,7 @@ impl Items {
         request: &Checklist,
         if_match: &IfMatch,
     ) -> Result<Vec<Json>> {
-        core::check_caller_write(&request.table, Some([&request.column]))?;
+        core::check_caller_write(&request.table, Some([&request.column]), false)?;
         let table = self.writable(&request.table)?;
         let column = table
             .readable(&request.column)
@@ -75,8 +75,8 @@ impl Items {
         let body = Map::from_iter([(request.column.clone(), Json::Array(values))]);
         let checked = IfMatch::Any;
         let written = self.set(change, &request.table, &id, None, &checked, &body).await?;
-        match parsed(&written.json)?[&request.column].take() {
-            Json::Array(values) => Ok(values),
+        match written.record.value(&request.column) {
+            Json::Array(values) => Ok(values.clone()),
             _ => Ok(Vec::new()),
         }
     }

@@ -11,6 +11,7 @@ use crate::{
     change::bounded,
     content::{Table, check},
     db::Kind,
+    ground::SiteRef,
 };
 
 /// The kind of write that a hook sees.
@@ -50,6 +51,7 @@ pub struct Write<'w> {
     pub(super) id: Option<&'w str>,
     pub(super) old: Option<&'w Map<String, Json>>,
     pub(super) new: &'w mut Map<String, Json>,
+    pub(crate) site: &'w SiteRef,
 }
 
 impl Write<'_> {
@@ -141,16 +143,19 @@ pub(crate) struct Hook {
     pub(crate) table: String,
     pub(crate) name: String,
     run: Arc<dyn BeforeWrite>,
+    site: SiteRef,
 }
 
 impl Hook {
     pub(crate) fn new(table: &str, name: &str, run: impl BeforeWrite) -> Self {
-        Self { table: table.to_owned(), name: name.to_owned(), run: Arc::new(run) }
+        let (table, name, run) = (table.to_owned(), name.to_owned(), Arc::new(run));
+        Self { table, name, run, site: SiteRef::default() }
     }
 
-    /// The hook, named as one of this plugin.
-    pub(crate) fn of(&self, plugin: &str) -> Self {
-        Self { name: format!("{plugin}.{}", self.name), ..self.clone() }
+    /// The hook of this plugin, with access to the site.
+    pub(crate) fn of(&self, plugin: &str, site: &SiteRef) -> Self {
+        let (name, site) = (format!("{plugin}.{}", self.name), site.clone());
+        Self { name, site, ..self.clone() }
     }
 
     async fn run(&self, write: Write<'_>) -> Result<()> {
@@ -213,7 +218,8 @@ impl Items {
         let hooks = self.0.hooks.load().get(table).cloned().unwrap_or_default();
         spell(of, new);
         for hook in hooks {
-            let write = Write { change: &mut *change, items: self, kind, table, id, old, new };
+            let (items, site) = (self, &hook.site);
+            let write = Write { change: &mut *change, items, kind, table, id, old, new, site };
             let done = match write.change.begin_hook(&hook.name) {
                 Ok(()) => hook.run(write).await,
                 Err(error) => Err(error),

@@ -24,6 +24,7 @@ mod present;
 mod query;
 mod ranges;
 mod reader;
+mod record;
 mod records;
 mod references;
 mod select;
@@ -59,6 +60,7 @@ pub(crate) use placed::{
     set as set_row,
 };
 pub use query::{Query, Within};
+pub use record::{List, Record, Written};
 pub(crate) use records::mismatches;
 pub use records::{ColumnType, Content, ContentField, Records, TypedList};
 pub(crate) use write::event as event_data;
@@ -91,53 +93,6 @@ struct Inner {
     own: BTreeSet<&'static str>,
     /// Held during a read of a whole table.
     whole: Arc<tokio::sync::Mutex<()>>,
-}
-
-/// A page of records.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct List {
-    /// The records as JSON objects, joined by commas.
-    pub records: String,
-    /// The limit of the query.
-    pub limit: u32,
-    /// The cursor of the next page; None at the end.
-    pub next: Option<String>,
-    /// Number of all matching rows, if the query asked for `count`.
-    pub total: Option<i64>,
-}
-
-/// The records joined, their positions joined, the number found, the number that fit, and the
-/// number of all matching rows.
-type PageRow = (Option<Lossy>, Option<String>, i64, i64, Option<i64>);
-
-/// A record after a write.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Written {
-    /// Its id, as the parameter `id` writes it.
-    pub id: String,
-    /// Its id, as events show it.
-    pub key: Json,
-    /// The record as JSON.
-    pub json: String,
-    /// Names of the columns whose values have changed; for a new record, the columns that
-    /// were written.
-    pub changed: Vec<String>,
-    /// The record as it was before, as JSON; None for a new one.
-    pub before: Option<String>,
-}
-
-impl Written {
-    /// Whether the write created the record.
-    pub(crate) fn is_new(&self) -> bool {
-        self.before.is_none()
-    }
-
-    /// Whether the column's value has changed; for a new record, whether the column was written.
-    pub(crate) fn has_changed(&self, column: &str) -> bool {
-        self.changed.iter().any(|name| name == column)
-    }
 }
 
 impl Items {
@@ -179,11 +134,11 @@ impl Items {
         Some(if tables.iter().any(foreign) { Source::File } else { Source::Counted(table) })
     }
 
-    /// One record as JSON. With `query.language`, its version in that language.
+    /// One record. With `query.language`, its version in that language.
     ///
     /// # Errors
     /// `not_found`, `unknown_table`, `bad_query`.
-    pub async fn get(&self, table: &str, id: &str, query: &Query) -> Result<String> {
+    pub async fn get(&self, table: &str, id: &str, query: &Query) -> Result<Record> {
         self.read_one(Reader::Pool(self.0.base.db()), table, id, query).await
     }
 
@@ -197,7 +152,7 @@ impl Items {
         table: &str,
         id: &str,
         query: &Query,
-    ) -> Result<String> {
+    ) -> Result<Record> {
         self.read_one(Reader::Under(change), table, id, query).await
     }
 
@@ -207,14 +162,14 @@ impl Items {
         table: &str,
         id: &str,
         query: &Query,
-    ) -> Result<String> {
+    ) -> Result<Record> {
         query.check()?;
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let found: Option<(Option<Lossy>,)> =
             reader.optional(single(&tables, &table, id, query)?).await?;
         found
             .and_then(|(json,)| json)
-            .map(|Lossy(json)| tables.compact(&table, &query.expand, json))
+            .map(|Lossy(json)| Record::new(tables.compact(&table, &query.expand, json)))
             .ok_or_else(|| not_found(&table, id, query.language.as_deref()))
     }
 
@@ -232,9 +187,9 @@ impl Items {
     ///
     /// # Errors
     /// `unknown_table`, `bad_query`.
-    pub async fn first(&self, table: &str, query: &Query) -> Result<Option<String>> {
+    pub async fn first(&self, table: &str, query: &Query) -> Result<Option<Record>> {
         let list = self.list(table, &Query { limit: 1, ..query.clone() }).await?;
-        Ok(Some(list.records).filter(|json| !json.is_empty()))
+        Ok(list.records()?.pop())
     }
 
     /// A page of records. It ends early at `http.page_limit_bytes`, after one record at least.
@@ -262,7 +217,7 @@ impl Items {
             None => Reader::Pool(self.0.base.db()),
             Some(change) => Reader::Under(change),
         };
-        let page = read_page(&self.0.base, (&tables, &table), query, reader).await?;
+        let page = page::read(&self.0.base, (&tables, &table), query, reader).await?;
         if let Some(watch) = watch {
             watch.end(self.0.base.settings().slow_ms, &table, query);
         }
@@ -277,7 +232,7 @@ impl Items {
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let bound = Bound::Share(self.0.base.settings().http.page_limit_bytes);
         let Statement { sql, args } =
-            page::page(&tables, self.0.base.cursors(), &table, query, bound)?;
+            page::statement(&tables, self.0.base.cursors(), &table, query, bound)?;
         self.0.base.db().plan(&sql, args).await
     }
 
@@ -337,8 +292,12 @@ impl Items {
         }
         let counted =
             table.key_columns().next().filter(|key| key.kind == Kind::Integer && key.has_default);
+        // The base of a copied row may come later: no new row may get its id.
+        let ahead = base.and_then(Json::as_i64).filter(|base| {
+            table.multilanguage && key.json(table).as_i64().is_some_and(|id| *base > id)
+        });
         if let (true, Some(counter)) = (key_given && !table.adopted, counted)
-            && let Some(sql) = table.dialect.advance_id(&table.source, &counter.name)
+            && let Some(sql) = table.dialect.advance_id(&table.source, &counter.name, ahead)
         {
             change.all::<(Option<String>,)>(AssertSqlSafe(sql), Vec::new()).await?;
         }
@@ -352,7 +311,7 @@ impl Items {
         self.record(change, table, "created", &key, &record, &columns, None).await?;
         let changed = columns.into_iter().map(str::to_owned).collect();
         let (id, key) = (key.spelled(table), key.json(table));
-        Ok(Written { id, key, json, changed, before: None })
+        Ok(Written { id, key, record: Record::new(json), changed, before: None })
     }
 
     /// As [`Items::update`], also for columns that callers may not write.
@@ -399,8 +358,9 @@ impl Items {
         let columns: Vec<&str> = values.iter().map(|(column, _)| column.name.as_str()).collect();
         if columns.is_empty() {
             let (id, key) = (key.spelled(table), key.json(table));
-            let json = before.clone();
-            return Ok(Written { id, key, json, changed: Vec::new(), before: Some(before) });
+            let record = Record::new(before);
+            let before = Some(record.clone());
+            return Ok(Written { id, key, record, changed: Vec::new(), before });
         }
         let old = parsed(&before)?;
         Self::check_number(change, table, &values, &old).await?;
@@ -425,7 +385,8 @@ impl Items {
         let told = Some(changed.clone());
         self.record(change, table, "updated", &moved, &new, &columns, told).await?;
         let (id, key) = (moved.spelled(table), moved.json(table));
-        Ok(Written { id, key, json, changed, before: Some(before) })
+        let (record, before) = (Record::new(json), Some(Record::new(before)));
+        Ok(Written { id, key, record, changed, before })
     }
 
     /// As [`Items::delete`], also for records that callers may not delete as items. Returns the
@@ -536,42 +497,6 @@ fn single(tables: &Tables, table: &Table, id: &str, query: &Query) -> Result<Sta
     select::one(tables, table, conditions, query, false)
 }
 
-/// A page of the rows of a table.
-async fn read_page(
-    base: &Base,
-    (tables, table): (&Tables, &Table),
-    query: &Query,
-    mut reader: Reader<'_>,
-) -> Result<Page> {
-    let cursors = base.cursors();
-    let most = base.settings().http.page_limit_bytes;
-    let page = |bound| page::page(tables, cursors, table, query, bound);
-    let mut read: PageRow = reader.one(page(Bound::Share(most))?).await?;
-    if read.3 < read.2 {
-        read = reader.one(page(Bound::Sum(most))?).await?;
-    }
-    let (records, positions, found, fit, total) = read;
-    let Lossy(mut records) = records.unwrap_or_default();
-    let positions = positions.unwrap_or_default();
-    let shown = fit.min(i64::from(query.limit));
-    if fit > shown {
-        records.truncate(records.rfind(page::SEPARATOR).unwrap_or(0));
-    }
-    let shown = u32::try_from(shown).map_err(Error::internal)?;
-    let last = (shown as usize).checked_sub(1).filter(|_| found > i64::from(shown));
-    let mut next =
-        last.and_then(|last| positions.split(page::SEPARATOR).nth(last)).map(str::to_owned);
-    if let (Some(position), false) = (&mut next, table.writable()) {
-        let before = query.cursor.as_deref().map_or(Ok(query.offset), |cursor| {
-            cursor::decode_offset(cursors, table, query, cursor)
-        })?;
-        *position = format!("[{}]", before + shown);
-    }
-    let next = next.map(|place| cursor::encode(cursors, table, query, &place)).transpose()?;
-    let is_spaced = tables.is_spaced(table, &query.expand);
-    Ok(Page { records, is_spaced, limit: query.limit, next, total })
-}
-
 /// Selects a record's version in `language`. `id` may be the base or any version.
 fn version(conditions: &mut Conditions, table: &Table, id: &str, language: &str) -> Result<()> {
     if !table.multilanguage {
@@ -602,7 +527,10 @@ fn parsed(json: &str) -> Result<Json> {
 }
 
 fn members(json: &str) -> Result<Map<String, Json>> {
-    Ok(parsed(json)?.as_object().cloned().unwrap_or_default())
+    match parsed(json)? {
+        Json::Object(members) => Ok(members),
+        _ => Ok(Map::new()),
+    }
 }
 
 fn not_found(table: &Table, id: &str, language: Option<&str>) -> Error {

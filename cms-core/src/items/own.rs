@@ -8,9 +8,8 @@ use serde_json::{Map, Value as Json};
 use sqlx::AssertSqlSafe;
 
 use super::{
-    Filter, Op, Test,
+    Filter, Op, Test, page,
     query::Query,
-    read_page,
     reader::Reader,
     select::{Conditions, Statement},
 };
@@ -247,7 +246,7 @@ impl OwnList {
         query: &Query,
     ) -> Result<(Vec<Map<String, Json>>, Option<String>)> {
         let reader = Reader::Pool(base.db());
-        let page = read_page(base, (&Tables::default(), &self.0), query, reader).await?;
+        let page = page::read(base, (&Tables::default(), &self.0), query, reader).await?;
         Ok((page.values().map_err(Error::internal)?, page.next))
     }
 
@@ -264,7 +263,7 @@ impl OwnList {
         }
         let asked = Query { fields: vec!["id".to_owned()], ..query.clone() };
         let reader = Reader::Pool(base.db());
-        let page = read_page(base, (&Tables::default(), &self.0), &asked, reader).await?;
+        let page = page::read(base, (&Tables::default(), &self.0), &asked, reader).await?;
         let rows: Vec<Row> = page.values().map_err(Error::internal)?;
         Ok((rows.iter().map(|row| row.id).collect(), page.next, page.total))
     }
@@ -273,7 +272,7 @@ impl OwnList {
     pub(crate) async fn plan(&self, base: &Base, query: &Query) -> Result<Vec<String>> {
         let bound = super::Bound::Share(base.settings().http.page_limit_bytes);
         let Statement { sql, args } =
-            super::page::page(&Tables::default(), base.cursors(), &self.0, query, bound)?;
+            page::statement(&Tables::default(), base.cursors(), &self.0, query, bound)?;
         base.db().plan(&sql, args).await
     }
 

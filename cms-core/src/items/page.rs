@@ -1,4 +1,4 @@
-//! Builds the statement of a page of records.
+//! Reads a page of records, and builds its statement.
 
 use serde::de::DeserializeOwned;
 
@@ -8,12 +8,14 @@ use super::{
     cursor, order,
     query::Query,
     ranges::{self, Term},
+    reader::Reader,
     select::{Conditions, Statement, object},
 };
 use crate::{
     Error, Result,
+    base::Base,
     content::{Column, Table, Tables, without_white_space},
-    db::dialect::quote,
+    db::{Lossy, dialect::quote},
     ground::Cursors,
 };
 
@@ -43,7 +45,7 @@ impl Page {
         if is_spaced {
             records = without_white_space(&records);
         }
-        Ok(List { records, limit, next, total })
+        Ok(List { joined: records, limit, next, total })
     }
 
     /// The records as values.
@@ -53,6 +55,45 @@ impl Page {
     }
 }
 
+/// The records joined, their positions joined, the number found, the number that fit, and the
+/// number of all matching rows.
+type PageRow = (Option<Lossy>, Option<String>, i64, i64, Option<i64>);
+
+/// A page of the rows of a table.
+pub(super) async fn read(
+    base: &Base,
+    (tables, table): (&Tables, &Table),
+    query: &Query,
+    mut reader: Reader<'_>,
+) -> Result<Page> {
+    let cursors = base.cursors();
+    let most = base.settings().http.page_limit_bytes;
+    let statement = |bound| statement(tables, cursors, table, query, bound);
+    let mut read: PageRow = reader.one(statement(Bound::Share(most))?).await?;
+    if read.3 < read.2 {
+        read = reader.one(statement(Bound::Sum(most))?).await?;
+    }
+    let (records, positions, found, fit, total) = read;
+    let Lossy(mut records) = records.unwrap_or_default();
+    let positions = positions.unwrap_or_default();
+    let shown = fit.min(i64::from(query.limit));
+    if fit > shown {
+        records.truncate(records.rfind(SEPARATOR).unwrap_or(0));
+    }
+    let shown = u32::try_from(shown).map_err(Error::internal)?;
+    let last = (shown as usize).checked_sub(1).filter(|_| found > i64::from(shown));
+    let mut next = last.and_then(|last| positions.split(SEPARATOR).nth(last)).map(str::to_owned);
+    if let (Some(position), false) = (&mut next, table.writable()) {
+        let before = query.cursor.as_deref().map_or(Ok(query.offset), |cursor| {
+            cursor::decode_offset(cursors, table, query, cursor)
+        })?;
+        *position = format!("[{}]", before + shown);
+    }
+    let next = next.map(|place| cursor::encode(cursors, table, query, &place)).transpose()?;
+    let is_spaced = tables.is_spaced(table, &query.expand);
+    Ok(Page { records, is_spaced, limit: query.limit, next, total })
+}
+
 /// The statement that reads a page as one row: the records that fit, the position of each record
 /// found, the number found (at most one more than the limit), the number that fit and, if the
 /// query counts, the number of all matching rows.
@@ -60,7 +101,7 @@ impl Page {
 /// Both engines aggregate the rows of a sorted subquery in its order: PostgreSQL documents
 /// this, and tests show it for SQLite. Sorting again by row numbers would cost more than
 /// reading the records.
-pub(super) fn page(
+pub(super) fn statement(
     tables: &Tables,
     cursors: &Cursors,
     table: &Table,

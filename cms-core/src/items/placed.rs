@@ -25,27 +25,20 @@ pub(crate) struct PlacedTable {
     pub(crate) has_data: bool,
 }
 
-/// A row of one of several tables.
-#[derive(Debug)]
-pub(crate) struct PlacedRow {
-    /// The place of its table among the tables, from 0.
-    pub(crate) floor: i64,
-    pub(crate) id: i64,
-    pub(crate) parent: i64,
-    pub(crate) name: Option<String>,
-    pub(crate) base: Option<i64>,
-    /// The values as one JSON object of texts and nulls.
-    pub(crate) data: Option<String>,
+record! {
+    /// A row of one of several tables.
+    #[derive(Debug)]
+    pub(crate) struct PlacedRow: placed_columns {
+        /// The place of its table among the tables, from 0.
+        pub(crate) floor: i64 = "floor",
+        pub(crate) id: i64 = "id",
+        pub(crate) parent: i64 = "parent",
+        pub(crate) name: Option<String> = "name",
+        pub(crate) base: Option<i64> = "base",
+        /// The values as one JSON object of texts and nulls.
+        pub(crate) data: Option<String> = "data",
+    }
 }
-
-record! { PlacedRow: placed_columns {
-    floor: "floor",
-    id: "id",
-    parent: "parent",
-    name: "name",
-    base: "base",
-    data: "data",
-} }
 
 /// A row to be written. Values are texts.
 #[derive(Clone, Debug, Default, Serialize)]

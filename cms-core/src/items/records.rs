@@ -212,12 +212,15 @@ pub struct TypedList<T> {
 /// The records of one content table as values of `T`: [`Items::of`].
 pub struct Records<T> {
     items: Items,
+    /// The language of the versions that are read and written.
+    language: Option<String>,
     of: PhantomData<fn() -> T>,
 }
 
 impl<T> Clone for Records<T> {
     fn clone(&self) -> Self {
-        Self { items: self.items.clone(), of: PhantomData }
+        let (items, language) = (self.items.clone(), self.language.clone());
+        Self { items, language, of: PhantomData }
     }
 }
 
@@ -247,17 +250,32 @@ impl Items {
     /// ```
     #[must_use]
     pub fn of<T: Content>(&self) -> Records<T> {
-        Records { items: self.clone(), of: PhantomData }
+        Records { items: self.clone(), language: None, of: PhantomData }
     }
 }
 
 impl<T: Content> Records<T> {
+    /// Only versions in this language, of a table with languages. An id then names the record by
+    /// any of its versions, and new records are in the language unless they say otherwise.
+    #[must_use]
+    pub fn language(self, language: &str) -> Self {
+        Self { language: Some(language.to_owned()), ..self }
+    }
+
+    /// The query for records of this type: reads only its columns, and keeps references numbers.
+    fn query(&self, query: Query) -> Query {
+        let fields = T::FIELDS.iter().map(|field| field.name.to_owned()).collect();
+        let language = query.language.or_else(|| self.language.clone());
+        Query { fields, language, expand: Vec::new(), ..query }
+    }
+
     /// One record.
     ///
     /// # Errors
     /// `not_found`; `unknown_table`; `internal_error` for a record that the type cannot hold.
     pub async fn get(&self, id: i64) -> Result<T> {
-        read(&self.items.get(T::TABLE, &id.to_string(), &fields::<T>(Query::new())).await?)
+        let query = self.query(Query::new());
+        read(self.items.get(T::TABLE, &id.to_string(), &query).await?.json())
     }
 
     /// As [`Records::get`], as an open change sees it.
@@ -265,8 +283,8 @@ impl<T: Content> Records<T> {
     /// # Errors
     /// As [`Records::get`].
     pub async fn get_in(&self, change: &mut Change, id: i64) -> Result<T> {
-        let id = id.to_string();
-        read(&self.items.get_in(change, T::TABLE, &id, &fields::<T>(Query::new())).await?)
+        let (id, query) = (id.to_string(), self.query(Query::new()));
+        read(self.items.get_in(change, T::TABLE, &id, &query).await?.json())
     }
 
     /// A page of records. It can hold fewer than its limit and still have a `next`: pages end at
@@ -275,7 +293,7 @@ impl<T: Content> Records<T> {
     /// # Errors
     /// `bad_query`, and as [`Records::get`].
     pub async fn list(&self, query: &Query) -> Result<TypedList<T>> {
-        typed(self.items.page(T::TABLE, &fields::<T>(query.clone()), None).await?)
+        typed(self.items.page(T::TABLE, &self.query(query.clone()), None).await?)
     }
 
     /// As [`Records::list`], as an open change sees it.
@@ -283,14 +301,14 @@ impl<T: Content> Records<T> {
     /// # Errors
     /// As [`Records::list`].
     pub async fn list_in(&self, change: &mut Change, query: &Query) -> Result<TypedList<T>> {
-        typed(self.items.page(T::TABLE, &fields::<T>(query.clone()), Some(change)).await?)
+        typed(self.items.page(T::TABLE, &self.query(query.clone()), Some(change)).await?)
     }
 
     /// All matching records, whatever the query's `limit`, read 500 at a time. Each page is
     /// read in a state of its own: a record that changes meanwhile may appear as before or as
     /// after the change.
     pub fn stream(&self, query: Query) -> impl Stream<Item = Result<T>> + Send + 'static {
-        let (items, query) = (self.items.clone(), fields::<T>(query.limit(MAX_LIMIT)));
+        let (items, query) = (self.items.clone(), self.query(query.limit(MAX_LIMIT)));
         let pages = stream::try_unfold(Some(query), move |query| {
             let items = items.clone();
             async move {
@@ -313,7 +331,10 @@ impl<T: Content> Records<T> {
         let table = self.items.table(T::TABLE)?;
         let mut body = members(record)?;
         body.retain(|name, value| !value.is_null() && !is_made(&table, name));
-        read(&self.items.create(change, T::TABLE, &body).await?.json)
+        if let Some(language) = &self.language {
+            body.entry("language_short").or_insert_with(|| language.as_str().into());
+        }
+        read(self.items.create(change, T::TABLE, &body).await?.record.json())
     }
 
     /// Changes a record with `edit`, and returns it as stored. Only columns whose value changed
@@ -329,8 +350,9 @@ impl<T: Content> Records<T> {
         edit: impl FnOnce(&mut T),
     ) -> Result<T> {
         let (table, id) = (self.items.table(T::TABLE)?, id.to_string());
+        let language = self.language.as_deref();
         // Locked, so that nobody changes the record after `edit` has seen it.
-        let stored = self.items.lock_record(change, &table, &id, None).await?.1;
+        let stored = self.items.lock_record(change, &table, &id, language).await?.1;
         let mut record: T = read(&stored)?;
         let before = members(&record)?;
         edit(&mut record);
@@ -339,8 +361,9 @@ impl<T: Content> Records<T> {
         if body.is_empty() {
             return read(&stored);
         }
-        let written = self.items.update(change, T::TABLE, &id, None, &IfMatch::Any, &body).await?;
-        read(&written.json)
+        let any = &IfMatch::Any;
+        let written = self.items.update(change, T::TABLE, &id, language, any, &body).await?;
+        read(written.record.json())
     }
 
     /// Deletes a record.
@@ -348,14 +371,9 @@ impl<T: Content> Records<T> {
     /// # Errors
     /// `not_found`; `conflict` when other records refer to it.
     pub async fn delete(&self, change: &mut Change, id: i64) -> Result<()> {
-        self.items.delete(change, T::TABLE, &id.to_string(), None, &IfMatch::Any).await
+        let (id, language) = (id.to_string(), self.language.as_deref());
+        self.items.delete(change, T::TABLE, &id, language, &IfMatch::Any).await
     }
-}
-
-/// Only the type's columns are read, and references stay numbers.
-fn fields<T: Content>(query: Query) -> Query {
-    let fields = T::FIELDS.iter().map(|field| field.name.to_owned()).collect();
-    Query { fields, expand: Vec::new(), ..query }
 }
 
 /// Whether the database assigns or computes the column's values.

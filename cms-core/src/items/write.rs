@@ -84,9 +84,7 @@ pub(super) fn values<'t>(
                 ));
             }
             Ok(Json::Number(id))
-                if column.own
-                    && table.key_columns().any(|k| k.name == column.name)
-                    && id.as_i64() > Some(MAX_ID) =>
+                if column.own && holds_id(table, column) && id.as_i64() > Some(MAX_ID) =>
             {
                 let message = format!("ids given by hand go up to {MAX_ID}");
                 problems.push(FieldError { field: column.name.clone(), code: "range", message });
@@ -106,6 +104,12 @@ pub(super) fn values<'t>(
     }
     fitting(table, &values)?;
     Ok(values)
+}
+
+/// Whether a column holds ids of the table itself: its key, or the bases of language versions.
+fn holds_id(table: &Table, column: &Column) -> bool {
+    table.key_columns().any(|key| key.name == column.name)
+        || (table.multilanguage && column.name == "base_id")
 }
 
 /// What is wrong with a value of the right type in one of the core's own tables, and with the
@@ -129,14 +133,31 @@ fn faults(
     faults
 }
 
-/// What is wrong with a language. A language of the site has one spelling: `de` or `DE`.
+/// What is wrong with a language. Each is written in one case of letters: that of the setting
+/// `languages`, or else the usual one. `de-AT` and `de_AT` are two languages.
 fn misspelled(base: &Base, language: &str) -> Option<String> {
     if !plain::is_language(language) {
         return Some("a language such as en or pt-BR is expected".to_owned());
     }
     let mut own = base.settings().languages.iter();
-    let same = own.find(|one| one.eq_ignore_ascii_case(language)).filter(|one| *one != language)?;
-    Some(format!("the language {same} is expected in this spelling"))
+    let own = own.find(|one| one.eq_ignore_ascii_case(language)).cloned();
+    let expected = own.unwrap_or_else(|| usual(language));
+    (expected != language).then(|| format!("the language {expected} is expected in this spelling"))
+}
+
+/// The usual spelling of a language: `pt-BR`, `zh-Hans`.
+fn usual(language: &str) -> String {
+    let (mut usual, mut at) = (language.to_ascii_lowercase(), 0);
+    for part in language.split(['-', '_']) {
+        let capitals = match part.len() {
+            2 if at > 0 => 2,
+            4 if at > 0 => 1,
+            _ => 0,
+        };
+        usual[at..at + capitals].make_ascii_uppercase();
+        at += part.len() + 1;
+    }
+    usual
 }
 
 /// Whether a column of the core's own tables holds a name or an address.
@@ -304,4 +325,22 @@ pub(crate) fn event(
 ) -> Json {
     let seen = |names: Vec<String>| names.into_iter().filter(|name| !is_removed(name)).collect();
     json!(ItemData { table: &table.name, id, language, record, changed: changed.map(seen) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_language_has_one_spelling() {
+        for (sent, expected) in [
+            ("DE", "de"),
+            ("pt-br", "pt-BR"),
+            ("DE_at", "de_AT"),
+            ("ZH-hans-cn", "zh-Hans-CN"),
+            ("es-419", "es-419"),
+        ] {
+            assert_eq!(usual(sent), expected);
+        }
+    }
 }

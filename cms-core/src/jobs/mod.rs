@@ -5,13 +5,16 @@
 //! worker     work that starts again after a panic, how many run here, how attempts ended
 //! schedule   what is due, leases of rows, waits after failures (pure)
 //! retention  removal of old rows
+//! faults     what the log says of faults that last
 //! ```
 
+mod faults;
 mod queue;
 mod retention;
 mod schedule;
 mod worker;
 
+pub(crate) use faults::FaultLog;
 pub(crate) use queue::{Engine, Flight, Queue};
 pub(crate) use retention::{days_before, expire, remove, seconds_before};
 pub(crate) use schedule::{Backoff, LEASE_MS, Lease, Rest, is_due, next_due};

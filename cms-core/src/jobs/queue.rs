@@ -6,7 +6,7 @@ use std::{panic::AssertUnwindSafe, time::Duration};
 use futures_util::{FutureExt as _, future::BoxFuture};
 use tokio::task::{JoinError, JoinSet};
 
-use super::{Counters, Outcomes, Stop, Until, stopped};
+use super::{Counters, FaultLog, Outcomes, Stop, Until, stopped};
 use crate::{
     Actor, Change, Result,
     base::Base,
@@ -160,22 +160,23 @@ impl<Q: Queue> Engine<Q> {
     /// under way finish and are settled.
     pub(crate) async fn run(mut self, stop: Stop, drain: bool) -> Until {
         let base = self.queue.base().clone();
-        let _working = self.queue.counters().workers.begin();
+        let (_working, faults) = (self.queue.counters().workers.begin(), FaultLog::default());
         while !*stop.borrow() {
             let turned = tokio::select! {
                 turned = self.whole_turn() => turned,
                 // Jobs claimed by the interrupted turn are due again when their lease ends.
                 () = stopped(stop.clone(), SHUTDOWN_TIMEOUT) => break,
             };
+            if !base.db().is_closed() {
+                faults.note(Q::NAME, "cannot read or write a queue; trying again", &turned);
+            }
             let moved = match turned {
                 Ok((settled, begun)) => begun > 0 || settled != Outcomes::default(),
                 Err(error) if base.db().is_closed() => {
                     tracing::debug!(%error, "the site is closed");
                     return Until::Stopped;
                 }
-                Err(error) => {
-                    let queue = Q::NAME;
-                    tracing::warn!(queue, ?error, "cannot read or write a queue; trying again");
+                Err(_) => {
                     tokio::time::sleep(Q::POLL_INTERVAL).await;
                     // Finished attempts are settled even while no job can be claimed.
                     let settled = tokio::select! {

@@ -17,6 +17,7 @@ pub(super) const COLUMNS: &[&str] = &["name", "expires_on", "active", "rights"];
 
 /// A key as the API shows it. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct ApiKey {
     /// Its id.
     pub id: i64,
@@ -135,7 +136,7 @@ pub struct NewApiKey {
     #[schemars(extend("format" = "date"))]
     pub expires_on: Option<String>,
     /// False creates a key that is refused until switched on.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::ground::yes")]
     pub active: bool,
     /// Rows of rights. Without a row the key allows no call.
     #[serde(default)]
@@ -148,10 +149,6 @@ impl NewApiKey {
     pub fn new(name: impl Into<String>) -> Self {
         Self { name: name.into(), expires_on: None, active: true, rights: Vec::new() }
     }
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Changes to a key. None leaves a member as it is.

@@ -6,31 +6,22 @@ use crate::{
     db::{Db, Lock, PerEngine, Statement, args, epoch_of, read, record, statements},
 };
 
-/// A key with the columns that the gate needs.
-pub(super) struct KeyRow {
-    /// The hash of the value that was sent.
-    pub(super) hash: String,
-    pub(super) id: i64,
-    pub(super) name: String,
-    pub(super) expires_on: Option<String>,
-    pub(super) active: bool,
-    pub(super) rights: Vec<Right>,
-    /// When the value that was sent expires; None for the current value.
-    pub(super) valid_until: Option<Millis>,
-    /// Epoch of the table that is about to be read.
-    pub(super) epoch: i64,
+record! {
+    /// A key with the columns that the gate needs.
+    pub(super) struct KeyRow: found_columns {
+        /// The hash of the value that was sent.
+        pub(super) hash: String = "v.hash",
+        pub(super) id: i64 = "k.id",
+        pub(super) name: String = "k.name",
+        pub(super) expires_on: Option<String> = "k.expires_on",
+        pub(super) active: bool = "k.active",
+        pub(super) rights: Vec<Right> = "k.rights" => read::json,
+        /// When the value that was sent expires; None for the current value.
+        pub(super) valid_until: Option<Millis> = "v.valid_until",
+        /// Epoch of the table that is about to be read.
+        pub(super) epoch: i64 = [epoch_of!("$2")],
+    }
 }
-
-record! { KeyRow: found_columns {
-    hash: "v.hash",
-    id: "k.id",
-    name: "k.name",
-    expires_on: "k.expires_on",
-    active: "k.active",
-    rights: "k.rights" => read::json,
-    valid_until: "v.valid_until",
-    epoch: [epoch_of!("$2")],
-} }
 
 macro_rules! find {
     ($beside:literal, $end:literal) => {
@@ -45,11 +36,11 @@ macro_rules! find {
     };
 }
 
-struct LastDenied {
-    call: Option<DeniedCall>,
+record! {
+    struct LastDenied: last_denied_columns {
+        call: Option<DeniedCall> = "last_denied" => read::optional_json,
+    }
 }
-
-record! { LastDenied: last_denied_columns { call: "last_denied" => read::optional_json } }
 
 /// Makes a change wait for another change that revokes the key, and the reverse. Shared row
 /// locks alone would let a key in constant use outlast its revocation, so the statement also

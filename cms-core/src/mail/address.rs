@@ -127,11 +127,7 @@ mod tests {
             assert_eq!((sender.name.as_deref(), sender.address.as_str()), (name, address));
         }
         for wrong in [
-            "",
-            "shop",
-            "Shop <shop@example.org",
-            "a b@localhost",
-            "a@b.org, c@d.org",
+            "", "shop", "Shop <shop@example.org", "a b@localhost", "a@b.org, c@d.org",
             "S <a@b.org>\r\nX: y",
         ] {
             assert!(Sender::of(wrong).is_err(), "{wrong:?}");

@@ -57,9 +57,6 @@ impl Mail {
     }
 
     /// The mail with its bodies as they are sent.
-    ///
-    /// # Errors
-    /// `validation_failed` with every member that cannot be sent.
     pub(super) fn checked(&self) -> Result<Self> {
         let problems: Vec<_> = self.problems().collect();
         if !problems.is_empty() {

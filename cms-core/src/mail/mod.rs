@@ -78,8 +78,6 @@ impl Inner {
 }
 
 impl Mails {
-    /// # Errors
-    /// `validation_failed` for settings that cannot be used.
     pub(crate) fn new(base: &Base) -> Result<Self> {
         let settings = base.settings();
         let sender = settings.mail.from.as_deref().map(Sender::of).transpose();
@@ -111,6 +109,7 @@ impl Mails {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
+    #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub async fn postman_plans(&self, now: Millis) -> Result<[Vec<String>; 2]> {
         outbox::plans(self.0.base.db(), now).await

@@ -10,44 +10,29 @@ use crate::{
     events::{MAIL_FAILED, MailFailed},
 };
 
-/// A mail that this postman owns until its lease ends.
-#[derive(Clone, Debug)]
-pub(super) struct Outgoing {
-    pub(super) id: i64,
-    pub(super) lease_token: i64,
-    /// Until then no other postman sends the mail.
-    pub(super) lease_until: Millis,
-    /// Rounds that failed.
-    pub(super) tries: i64,
-    pub(super) purpose: String,
-    pub(super) message_id: String,
-    pub(super) to: String,
-    pub(super) reply_to: Option<String>,
-    pub(super) subject: String,
-    pub(super) text: String,
-    pub(super) html: Option<String>,
-    pub(super) auto_reply: bool,
-    /// The only provider that may send it; None: any.
-    pub(super) provider: Option<String>,
-    pub(super) created_at: Millis,
+record! {
+    /// A mail that this postman owns until its lease ends.
+    #[derive(Clone, Debug)]
+    pub(super) struct Outgoing: outgoing_columns {
+        pub(super) id: i64 = "id",
+        pub(super) lease_token: i64 = "lease_token",
+        /// Until then no other postman sends the mail.
+        pub(super) lease_until: Millis = "lease_until",
+        /// Rounds that failed.
+        pub(super) tries: i64 = "tries",
+        pub(super) purpose: String = "purpose",
+        pub(super) message_id: String = "message_id",
+        pub(super) to: String = "recipient",
+        pub(super) reply_to: Option<String> = "reply_to",
+        pub(super) subject: String = "subject",
+        pub(super) text: String = "body_text",
+        pub(super) html: Option<String> = "body_html",
+        pub(super) auto_reply: bool = "auto_reply",
+        /// The only provider that may send it; None: any.
+        pub(super) provider: Option<String> = "provider",
+        pub(super) created_at: Millis = "created_at",
+    }
 }
-
-record! { Outgoing: outgoing_columns {
-    id: "id",
-    lease_token: "lease_token",
-    lease_until: "lease_until",
-    tries: "tries",
-    purpose: "purpose",
-    message_id: "message_id",
-    to: "recipient",
-    reply_to: "reply_to",
-    subject: "subject",
-    text: "body_text",
-    html: "body_html",
-    auto_reply: "auto_reply",
-    provider: "provider",
-    created_at: "created_at",
-} }
 
 impl Outgoing {
     /// A plain mail, for tests.
@@ -291,6 +276,7 @@ pub(super) async fn save_health(
 }
 
 /// The engine's plans of the check for due mails and of a claim.
+#[cfg(feature = "testing")]
 pub(super) async fn plans(db: &Db, now: Millis) -> Result<[Vec<String>; 2]> {
     let due = db.plan(DUE.sql(), args![now, latest(now)]).await?;
     Ok([due, db.plan(CLAIM.sql(), args![now, now + LEASE_MS, 16_i64]).await?])

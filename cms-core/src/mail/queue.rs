@@ -75,20 +75,8 @@ impl Mails {
 
 /// Names of mailboxes that belong to roles or to programs.
 const ROBOTS: [&str; 14] = [
-    "abuse",
-    "bounce",
-    "bounces",
-    "do-not-reply",
-    "donotreply",
-    "hostmaster",
-    "listserv",
-    "mailer-daemon",
-    "majordomo",
-    "no-reply",
-    "nobody",
-    "noreply",
-    "postmaster",
-    "root",
+    "abuse", "bounce", "bounces", "do-not-reply", "donotreply", "hostmaster", "listserv",
+    "mailer-daemon", "majordomo", "no-reply", "nobody", "noreply", "postmaster", "root",
 ];
 /// Prefixes and suffixes of such names.
 const BEGINNINGS: [&str; 3] = ["owner-", "bounce-", "bounces-"];

@@ -3,7 +3,8 @@
 //!
 //! ```text
 //! objects   whole objects under names of their own
-//! link      the address, the client and its timeouts; the message of a failure
+//! link      the address, the client and its timeouts; the names in a folder; the message of
+//!           a failure
 //! parts     a file sent part by part, and parts that an upload has left
 //! ```
 
@@ -71,9 +72,6 @@ pub(super) struct Bucket {
 
 impl Bucket {
     /// Sends no request to the store yet.
-    ///
-    /// # Errors
-    /// `validation_failed` for settings that name no bucket.
     pub(super) fn new(settings: &settings::MediaSettings) -> Result<Self> {
         let invalid = |error: object_store::Error| {
             Error::invalid_field("media.bucket", "format", link::reason(&error))
@@ -101,9 +99,6 @@ impl Bucket {
     }
 
     /// Checks that the store answers, has the bucket and accepts the access keys.
-    ///
-    /// # Errors
-    /// `unavailable`, with what to repair.
     pub(super) async fn reach(&self) -> Result<()> {
         let mut listed = self.store.list(Some(&self.key(Path::new("00"))));
         let cannot = |reason: String| {
@@ -215,16 +210,7 @@ impl Bucket {
 
     /// The names in a folder with their lengths, without subfolders.
     pub(super) async fn list(&self, folder: &Path) -> Result<Vec<(String, u64)>> {
-        let folder = self.key(folder);
-        let mut listed = self.store.list(Some(&folder));
-        let mut files = Vec::new();
-        while let Some(object) = within(RESPONSE_TIMEOUT, listed.try_next()).await? {
-            let file = object.location.filename().unwrap_or_default();
-            if folder.clone().join(file) == object.location {
-                files.push((file.to_owned(), object.size));
-            }
-        }
-        Ok(files)
+        link::list(&self.store, &self.key(folder)).await
     }
 }
 

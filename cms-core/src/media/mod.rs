@@ -51,7 +51,7 @@ use crate::{
     base::Base,
     db::{Lock, watched},
     events::{MEDIA_DELETED, MEDIA_UPLOADED, MediaData},
-    items::{IfMatch, Items, List, Query, Written},
+    items::{IfMatch, Items, List, Query, Record, Written},
     pages::Pages,
     rfc3339,
 };
@@ -98,7 +98,7 @@ struct Inner {
 #[derive(Debug)]
 pub enum Stored {
     /// A new file, once its change commits.
-    New(Name, Written),
+    New(Name, Box<Written>),
     /// The content is already stored, with this id.
     Present(i64),
 }
@@ -142,11 +142,11 @@ impl Media {
         self.0.items.list(TABLE, &query).await
     }
 
-    /// The record of a file as JSON.
+    /// The record of a file.
     ///
     /// # Errors
     /// `not_found`.
-    pub async fn get(&self, id: i64) -> Result<String> {
+    pub async fn get(&self, id: i64) -> Result<Record> {
         self.0.items.get(TABLE, &id.to_string(), &Query::default()).await
     }
 
@@ -179,11 +179,11 @@ impl Media {
         });
         let record = record.as_object().cloned().unwrap_or_default();
         let written = self.0.items.insert(change, TABLE, &record).await?;
-        let shown: Json = serde_json::from_str(&written.json).map_err(Error::internal)?;
+        let shown = Json::Object(written.record.values().clone());
         change.raise_own(MEDIA_UPLOADED, &MediaData::of(shown)?).await?;
         self.doubt(&name);
         self.place(from, &name).await?;
-        Ok(Stored::New(name, written))
+        Ok(Stored::New(name, Box::new(written)))
     }
 
     /// Variants that this process has made since its start.

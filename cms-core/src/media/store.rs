@@ -29,9 +29,6 @@ pub(super) enum Store {
 
 impl Store {
     /// The store that the settings name. Sends no request yet.
-    ///
-    /// # Errors
-    /// `validation_failed` for a bucket that this program cannot use.
     pub(super) fn of(settings: &Settings) -> Result<Self> {
         if settings.media.bucket.is_none() {
             return Ok(Self::Folder);
@@ -112,9 +109,6 @@ pub(crate) struct Files {
 
 impl Files {
     /// The files of the store that the settings name.
-    ///
-    /// # Errors
-    /// `validation_failed` for a bucket that this program cannot use.
     pub(crate) fn of(settings: &Settings) -> Result<Self> {
         Ok(Self { store: Store::of(settings)?, folder: settings.dirs.media.clone() })
     }
@@ -132,14 +126,7 @@ impl Files {
     /// Adds a complete file, unless it is already there.
     pub(crate) async fn add(&self, from: TempPath, name: &Name) -> Result<()> {
         match &self.store {
-            Store::Folder => {
-                let (folder, name) = (self.folder.clone(), name.clone());
-                blocking(move || match folder.join(name.place()).exists() {
-                    true => Ok(()),
-                    false => place(from, &folder, &name),
-                })
-                .await
-            }
+            Store::Folder => place_unless_there(from, &self.folder, name).await,
             #[cfg(feature = "s3")]
             Store::Bucket(bucket) => match bucket.has(name).await? {
                 true => Ok(()),
@@ -147,6 +134,16 @@ impl Files {
             },
         }
     }
+}
+
+/// Puts a file in its place in a folder, unless one is there.
+async fn place_unless_there(from: TempPath, folder: &Path, name: &Name) -> Result<()> {
+    let (folder, name) = (folder.to_owned(), name.clone());
+    blocking(move || match folder.join(name.place()).exists() {
+        true => Ok(()),
+        false => place(from, &folder, &name),
+    })
+    .await
 }
 
 /// The outcome of removing a file that may have no row.
@@ -245,12 +242,7 @@ impl Media {
         if !self.0.store.is_folder() {
             return self.place(from, name).await;
         }
-        let (media, to) = (self.folder().to_owned(), name.clone());
-        blocking(move || match media.join(to.place()).exists() {
-            true => Ok(()),
-            false => place(from, &media, &to),
-        })
-        .await
+        place_unless_there(from, self.folder(), name).await
     }
 
     /// Stores a variant that was made.

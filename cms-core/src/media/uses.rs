@@ -5,7 +5,6 @@ use std::{fmt, time::Duration};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
 use tokio::time::Instant;
 
 use super::{Media, Name, TABLE, sql};
@@ -60,7 +59,7 @@ impl Media {
     /// `not_found`; `unavailable` when searching the tables takes longer than 10 s, or other
     /// searches take that long.
     pub async fn uses(&self, id: i64) -> Result<Vec<Use>> {
-        let record: Json = serde_json::from_str(&self.get(id).await?).map_err(Error::internal)?;
+        let record = self.get(id).await?;
         let name = record["path"].as_str().and_then(Name::of_path);
         let name = name.ok_or_else(|| Error::internal("a path of no file"))?;
         let until = Instant::now() + SEARCH_TIMEOUT;

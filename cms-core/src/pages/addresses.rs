@@ -26,9 +26,6 @@ const WIDGET_OF: [&str; 2] =
 
 impl Pages {
     /// Values of drafts and published pages that should be addresses but are not, `most` at most.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     pub(crate) async fn broken_addresses(&self, most: usize) -> Result<Vec<BrokenAddress>> {
         let mut found = Vec::new();
         let all = self.widgets().all();

@@ -38,13 +38,7 @@ pub struct ListedPage {
 impl ListedPage {
     /// The columns that hold the members of a listed page.
     pub(super) const COLUMNS: [&str; 8] = [
-        "id",
-        "base_id",
-        "language_short",
-        "parent_id",
-        "url_rewrite",
-        "title",
-        "view",
+        "id", "base_id", "language_short", "parent_id", "url_rewrite", "title", "view",
         "sort_order",
     ];
 }

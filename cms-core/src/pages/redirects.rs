@@ -302,7 +302,7 @@ impl Pages {
         change: &mut Change,
         written: &Written,
     ) -> Result<()> {
-        let written: Rule = serde_json::from_str(&written.json).map_err(Error::internal)?;
+        let written: Rule = written.record.values_as()?;
         written.check()?;
         if !written.active {
             return Ok(());

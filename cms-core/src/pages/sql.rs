@@ -2,39 +2,25 @@
 
 use crate::db::{PerEngine, Statement, record, statements};
 
-/// A page, and one of its published versions.
-pub(super) struct PageRow {
-    pub(super) id: i64,
-    pub(super) base_id: Option<i64>,
-    pub(super) language_short: String,
-    pub(super) parent_id: Option<i64>,
-    pub(super) url_rewrite: String,
-    pub(super) title: String,
-    pub(super) view: Option<String>,
-    pub(super) sort_order: i64,
-    pub(super) meta_title: Option<String>,
-    pub(super) meta_description: Option<String>,
-    pub(super) version_language: Option<String>,
-    pub(super) version_url: Option<String>,
-    /// The frozen tree; set in one row only.
-    pub(super) tree: Option<String>,
+record! {
+    /// A page, and one of its published versions.
+    pub(super) struct PageRow: found_columns {
+        pub(super) id: i64 = "p.id",
+        pub(super) base_id: Option<i64> = "p.base_id",
+        pub(super) language_short: String = "p.language_short",
+        pub(super) parent_id: Option<i64> = "p.parent_id",
+        pub(super) url_rewrite: String = "p.url_rewrite",
+        pub(super) title: String = "p.title",
+        pub(super) view: Option<String> = "p.view",
+        pub(super) sort_order: i64 = "p.sort_order",
+        pub(super) meta_title: Option<String> = "p.meta_title",
+        pub(super) meta_description: Option<String> = "p.meta_description",
+        pub(super) version_language: Option<String> = "v.language_short",
+        pub(super) version_url: Option<String> = "v.url_rewrite",
+        /// The frozen tree; set in one row only.
+        pub(super) tree: Option<String> = "case when v.id = p.id or v.id is null then r.tree end",
+    }
 }
-
-record! { PageRow: found_columns {
-    id: "p.id",
-    base_id: "p.base_id",
-    language_short: "p.language_short",
-    parent_id: "p.parent_id",
-    url_rewrite: "p.url_rewrite",
-    title: "p.title",
-    view: "p.view",
-    sort_order: "p.sort_order",
-    meta_title: "p.meta_title",
-    meta_description: "p.meta_description",
-    version_language: "v.language_short",
-    version_url: "v.url_rewrite",
-    tree: "case when v.id = p.id or v.id is null then r.tree end",
-} }
 
 /// A page with its published versions. A page that SQL wrote may have no base and then is its
 /// own base.

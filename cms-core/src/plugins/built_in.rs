@@ -5,58 +5,14 @@
 /// 1 + 1 + 8 + 7 + 2 + 3 are 42. The widgets of the shop system have a prefix, because the shop
 /// has a checkout too.
 pub(crate) const BUILT_IN_WIDGETS: [&str; 42] = [
-    // Base.
-    "title",
-    "html",
-    "image",
-    "footer_links",
-    "social_footer",
-    "pagebuilder_element",
-    // Groups of one.
-    "spacer",
-    "button",
-    "imageButton",
-    "imageOverlayText",
-    "titleBanner",
-    "titleBannerElement",
-    "infoBoxes",
-    "uspIconList",
-    "instagramJourney",
-    "locationMap",
-    "jobs",
-    // Gallery.
-    "gallery",
-    // Blog.
-    "blog",
-    "blogpreview",
-    // Newsletter.
-    "newsletter",
-    // Product list.
-    "productListing",
-    // Shop.
-    "productTeaser",
-    "categoryBannerNoLink",
-    "newReleasesNoLink",
-    "user",
-    "shop",
-    "checkout",
-    "abobutton",
-    "calendar",
-    // The connected shop system.
-    "shopsystemProductListing",
-    "shopsystemProductDetail",
-    "shopsystemCart",
-    "shopsystemCheckout",
-    "shopsystemUserAccount",
-    "shopsystemCategoryTeaser",
-    "shopsystemSearchBar",
-    // Search.
-    "elasticsearch",
-    "searchbar",
-    // Groups of one.
-    "elearning",
-    "exhibition",
-    "form",
+    "title", "html", "image", "footer_links", "social_footer", "pagebuilder_element", "spacer",
+    "button", "imageButton", "imageOverlayText", "titleBanner", "titleBannerElement", "infoBoxes",
+    "uspIconList", "instagramJourney", "locationMap", "jobs", "gallery", "blog", "blogpreview",
+    "newsletter", "productListing", "productTeaser", "categoryBannerNoLink", "newReleasesNoLink",
+    "user", "shop", "checkout", "abobutton", "calendar", "shopsystemProductListing",
+    "shopsystemProductDetail", "shopsystemCart", "shopsystemCheckout", "shopsystemUserAccount",
+    "shopsystemCategoryTeaser", "shopsystemSearchBar", "elasticsearch", "searchbar", "elearning",
+    "exhibition", "form",
 ];
 
 /// Whether a built-in widget has this name.

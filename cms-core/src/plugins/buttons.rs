@@ -7,7 +7,7 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json};
+use serde_json::Value as Json;
 
 use super::{
     Index,
@@ -19,7 +19,7 @@ use super::{
 use crate::{
     Result,
     access::HeldPermissions,
-    items::{Items, Query},
+    items::{Items, Query, Record},
 };
 
 /// Maximum number of options of a select.
@@ -304,13 +304,11 @@ pub(crate) async fn options_of(items: &Items, source: &SelectSource) -> Result<V
     let sort = vec![(source.title.clone(), false)];
     let query = Query { limit: MAX_OPTIONS, fields, sort, ..Query::default() };
     let list = items.list(&source.table, &query).await?;
-    let rows: Vec<Map<String, Json>> =
-        serde_json::from_str(&format!("[{}]", list.records)).map_err(crate::Error::internal)?;
-    let option = |row: Map<String, Json>| SelectOption {
-        value: row.get(&source.value).cloned().unwrap_or_default(),
-        title: row.get(&source.title).map(title).unwrap_or_default(),
+    let option = |row: &Record| SelectOption {
+        value: row.value(&source.value).clone(),
+        title: title(row.value(&source.title)),
     };
-    Ok(rows.into_iter().map(option).collect())
+    Ok(list.records()?.iter().map(option).collect())
 }
 
 fn key(source: &SelectSource) -> (String, String, String) {

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use serde_json::Value as Json;
 
-use super::SiteRef;
-use crate::{Result, items::Items};
+use crate::{Result, ground::SiteRef, items::Items};
 
 /// Makes custom content.
 pub(crate) type ContentHandler =

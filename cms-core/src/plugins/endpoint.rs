@@ -11,8 +11,8 @@ use http::{
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value as Json;
 
-use super::{Begin, SiteRef, manifest::Method};
-use crate::{Actor, Change, Error, Result, access::HeldPermissions, items::Items};
+use super::{Begin, manifest::Method};
+use crate::{Actor, Change, Error, Result, access::HeldPermissions, ground::SiteRef, items::Items};
 
 /// Answers an endpoint.
 pub(crate) type EndpointHandler =

@@ -6,10 +6,11 @@ use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
 
-use super::{Problem, SiteRef};
+use super::Problem;
 use crate::{
     Actor, Change, Error, Result,
     change::{Guard, Judge},
+    ground::SiteRef,
 };
 
 /// An act that raises an event, before it is committed: a login, an upload, a submission.

@@ -13,13 +13,13 @@ use super::{
     content_call::{ContentCall, ContentHandler},
     endpoint::{Answering, EndpointCall, EndpointHandler, EndpointReply},
     guard::{BeforeAct, DeclaredGuard},
-    site_ref::SiteRef,
     widgets::WidgetContent,
 };
 use crate::{
     Change, Result,
     change::Guard,
     events::RecordedEvent,
+    ground::SiteRef,
     items::{BeforeWrite, Hook, Items},
 };
 
@@ -254,9 +254,13 @@ impl Handlers {
         self
     }
 
-    /// The hooks, with the name of their plugin.
-    pub(crate) fn hooks<'h>(&'h self, plugin: &'h str) -> impl Iterator<Item = Hook> + 'h {
-        self.hooks.iter().map(|hook| hook.of(plugin))
+    /// The hooks of a plugin, with access to the site.
+    pub(crate) fn hooks<'h>(
+        &'h self,
+        plugin: &'h str,
+        site: &'h SiteRef,
+    ) -> impl Iterator<Item = Hook> + 'h {
+        self.hooks.iter().map(|hook| hook.of(plugin, site))
     }
 
     /// The guards of a plugin, with access to the site.

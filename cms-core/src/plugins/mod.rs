@@ -10,7 +10,7 @@
 //! script_path  the rule of a script's path, and its file; widget_path: those of widgets
 //! handlers  what a plugin written in Rust runs by itself; endpoint, content_call: what it answers
 //! handler_faults  what is wrong with them
-//! site_ref  the site, as handlers hold it; begin: how they begin changes
+//! begin     how handlers begin changes
 //! guard     code that runs before an act that raises an event, and may refuse it
 //! widgets   what a plugin written in Rust shows in widgets; widget_columns: their columns
 //! writers   what buttons write; buttons: as a user sees them; select: their fixed options
@@ -39,7 +39,6 @@ mod problem;
 mod reading;
 mod script_path;
 mod select;
-mod site_ref;
 mod widget_columns;
 mod widget_path;
 mod widgets;
@@ -53,7 +52,7 @@ use std::{
 
 use arc_swap::ArcSwap;
 
-use crate::{Code, Error, Result, change::Call, items::Items};
+use crate::{Code, Error, Result, change::Call, ground::SiteRef, items::Items};
 
 pub use begin::Begin;
 #[cfg(test)]
@@ -78,7 +77,6 @@ pub use problem::Problem;
 pub(crate) use script_path::find_script;
 pub(crate) use script_path::is_script_path;
 pub(crate) use select::bound_tables;
-pub(crate) use site_ref::SiteRef;
 pub use widget_columns::WIDGET_COLUMNS;
 pub(crate) use widget_columns::{MOST_COLUMNS, check_made, check_rows, rows_of};
 pub(crate) use widget_path::{MAX_ICON_BYTES, find_component, find_icon};

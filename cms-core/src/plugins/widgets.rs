@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use serde_json::{Map, Value as Json};
 
-use crate::{Result, items::Items};
+use crate::{Result, ground::SiteRef, items::Items};
 
 /// A name in [`WidgetContent::tables`] for content that changes at midnight in the site's
 /// time zone.
@@ -86,6 +86,7 @@ pub struct PlacedWidget {
     /// The values of each item of a repeater, in order.
     pub items: Vec<Map<String, Json>>,
     pub(crate) records: Items,
+    pub(crate) site: SiteRef,
 }
 
 impl PlacedWidget {

@@ -32,22 +32,9 @@ const PROGRAMS: [&str; 8] =
     ["/usr", "/lib", "/lib64", "/lib32", "/bin", "/sbin", "/nix/store", "/gnu/store"];
 /// Files of `/etc` that programs read. Everything whose name begins with `php` is added.
 const CONFIGURATION: [&str; 16] = [
-    "alternatives",
-    "ca-certificates",
-    "gai.conf",
-    "host.conf",
-    "hosts",
-    "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
-    "localtime",
-    "mime.types",
-    "nsswitch.conf",
-    "pki",
-    "protocols",
-    "resolv.conf",
-    "services",
-    "ssl",
+    "alternatives", "ca-certificates", "gai.conf", "host.conf", "hosts", "ld.so.cache",
+    "ld.so.conf", "ld.so.conf.d", "localtime", "mime.types", "nsswitch.conf", "pki", "protocols",
+    "resolv.conf", "services", "ssl",
 ];
 const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 

@@ -4,19 +4,9 @@ use toml::Value;
 
 /// Variables that have the prefix of settings but belong to the command line or the tests.
 pub(super) const NOT_SETTINGS: [&str; 13] = [
-    "CMS_API_KEY",
-    "CMS_API_KEY_FILE",
-    "CMS_CONTEXT",
-    "CMS_COPY_TO",
-    "CMS_DIR",
-    "CMS_KEY_FILE",
-    "CMS_LOG",
-    "CMS_TEST_DB",
-    "CMS_TEST_REDIS",
-    "CMS_TEST_UPDATE_KILL",
-    "CMS_TOKEN_FILE",
-    "CMS_URL",
-    "CMS_WEBHOOK_SECRET",
+    "CMS_API_KEY", "CMS_API_KEY_FILE", "CMS_CONTEXT", "CMS_COPY_TO", "CMS_DIR", "CMS_KEY_FILE",
+    "CMS_LOG", "CMS_TEST_DB", "CMS_TEST_REDIS", "CMS_TEST_UPDATE_KILL", "CMS_TOKEN_FILE",
+    "CMS_URL", "CMS_WEBHOOK_SECRET",
 ];
 
 /// The variables of this process for [`Settings::load`](super::Settings::load). Skips those that

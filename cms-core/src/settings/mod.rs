@@ -41,18 +41,9 @@ pub use tables::{
 
 /// Keys that belong in `cms.local.toml` and whose values are masked wherever they are shown.
 pub const SECRET_KEYS: [&str; 12] = [
-    "database_url",
-    "db_pw",
-    "redis_url",
-    "mail.smtp_url",
-    "mail.transactional.token",
-    "mail.newsletter.token",
-    "media.access_key",
-    "media.secret_key",
-    "update_password",
-    "password_salt",
-    "encryption_key",
-    "old_encryption_keys",
+    "database_url", "db_pw", "redis_url", "mail.smtp_url", "mail.transactional.token",
+    "mail.newsletter.token", "media.access_key", "media.secret_key", "update_password",
+    "password_salt", "encryption_key", "old_encryption_keys",
 ];
 
 /// All settings of a site. Load them from files with [`Settings::load`], or build them in code:

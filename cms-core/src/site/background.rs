@@ -180,9 +180,8 @@ impl Cms {
     async fn count(&self) {
         self.limiter().tidy();
         self.retry_indexes(false);
-        if let Err(error) = self.flush().await {
-            tracing::warn!(?error, "counters were not written; they are kept for the next minute");
-        }
+        let what = "counters were not written; they are kept for the next minute";
+        self.0.faults.note("counters", what, &self.flush().await);
         // Last, so that a slow store delays nothing else.
         self.media().tidy().await;
     }

@@ -90,6 +90,10 @@ impl Cms {
         let db = Db::open(target).await?;
         let copied = async {
             if !is_begun {
+                // Refuses a target that belongs to another program or version.
+                db.migrate(self.clock(), false).await?;
+                db.expect_unicode().await?;
+                self.expect_referred(&content, &db).await?;
                 transfer::begin(self.db(), target).await?;
             }
             let is_prepared = transfer::is_prepared(target).await?;
@@ -111,6 +115,31 @@ impl Cms {
         copied
     }
 
+    /// Refuses a target that lacks a table which is not copied and to which copied tables refer.
+    /// Looks only at foreign keys of one column.
+    async fn expect_referred(&self, content: &BTreeSet<String>, target: &Db) -> Result<()> {
+        let mut missing = BTreeSet::new();
+        for name in content {
+            let table = self.db().describe(name).await?;
+            for column in table.into_iter().flat_map(|table| table.columns) {
+                let Some(other) = column.references else { continue };
+                let is_copied = content.contains(&other) || other.starts_with(RULES.prefix);
+                if !is_copied && target.describe_adopted(&other).await?.is_none() {
+                    missing.insert(other);
+                }
+            }
+        }
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let missing = missing.into_iter().collect::<Vec<_>>().join(", ");
+        let what = format!(
+            "Tables to copy refer to {missing}. A copy leaves out tables of other programs: move \
+             {missing} into the target first. Nothing was copied."
+        );
+        Err(Error::new(Code::Conflict, what))
+    }
+
     /// Creates the tables of the service and of plugins.
     async fn make_tables(
         &self,
@@ -118,7 +147,7 @@ impl Cms {
         recorded: &[TableDeclaration],
         own: &[own_tables::Applied],
     ) -> Result<()> {
-        db.migrate(self.clock(), true).await?;
+        db.migrate_target(self.clock()).await?;
         // The target may have such tables if it belongs to a new site.
         let there = install::recorded(db).await?;
         let missing = recorded.iter().filter(|table| !there.contains(table));

@@ -8,7 +8,7 @@ use super::{Cms, Rooms};
 use crate::{
     Code, Error, Result,
     db::{Db, follow::Follower},
-    jobs::Backoff,
+    jobs::{Backoff, FaultLog},
     plugins::{has_manifest, installed},
 };
 
@@ -48,23 +48,23 @@ impl Cms {
 
 /// Follows other processes until the site is dropped or closed.
 pub(super) async fn follow(site: Weak<Rooms>) {
+    let (faults, what) = (FaultLog::default(), "cannot follow other processes; trying again");
     while let Some(db) = site.upgrade().map(|rooms| rooms.base.db().clone()) {
         let outcome = async {
             let mut follower = connected(&site, &db).await?;
             while look(&site).await? {
                 follower.news().await?;
+                faults.note("follow", what, &Ok(()));
             }
-            Ok(())
+            Ok::<(), Error>(())
         };
-        match outcome.await {
-            Ok(()) => return,
-            Err(error) if db.is_closed() => return drop::<Error>(error),
-            Err(error) => {
-                tracing::warn!(?error, "cannot follow other processes; trying again");
-                drop(db);
-                tokio::time::sleep(PAUSE).await;
-            }
+        let outcome = outcome.await;
+        if outcome.is_ok() || db.is_closed() {
+            return;
         }
+        faults.note("follow", what, &outcome);
+        drop(db);
+        tokio::time::sleep(PAUSE).await;
     }
 }
 
@@ -102,10 +102,16 @@ pub(super) async fn refresh(site: Weak<Rooms>, mut reapplied: watch::Receiver<u6
                 Some(_) => continue,
             },
         }
-        let mut tries = 0;
+        let (mut tries, faults) = (0, FaultLog::default());
         while let Some(cms) = site.upgrade().map(Cms) {
-            match cms.refresh_plugins().await {
-                Ok(()) => break,
+            let refreshed = cms.refresh_plugins().await;
+            let what = "the plugins that another process applied could not be put into service; \
+                        trying again";
+            match &refreshed {
+                Ok(()) => {
+                    faults.note("plugins", what, &refreshed);
+                    break;
+                }
                 Err(_) if cms.db().is_closed() => return,
                 // For example, this program's own plugin is older than the tables. Only other
                 // declarations solve this, so it is not retried.
@@ -116,11 +122,7 @@ pub(super) async fn refresh(site: Weak<Rooms>, mut reapplied: watch::Receiver<u6
                     looks_for_folders = false;
                     break;
                 }
-                Err(error) => {
-                    let what = "the plugins that another process applied could not be put into \
-                                service; trying again";
-                    tracing::warn!(?error, "{what}");
-                }
+                Err(_) => faults.note("plugins", what, &refreshed),
             }
             drop(cms);
             let wait_ms = RETRY_BACKOFF.wait_ms(tries, i64::MAX).unwrap_or_default();

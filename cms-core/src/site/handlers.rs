@@ -3,7 +3,9 @@
 use super::{Cms, Rooms};
 use crate::{
     Code, Error, Result,
-    plugins::{Act, ContentCall, EndpointCall, EventCall, ScriptCall, SiteRef, TaskRun},
+    ground::SiteRef,
+    items::Write,
+    plugins::{Act, ContentCall, EndpointCall, EventCall, PlacedWidget, ScriptCall, TaskRun},
 };
 
 fn of(site: &SiteRef) -> Result<Cms> {
@@ -26,16 +28,23 @@ macro_rules! reaches_site {
     )* };
 }
 
-impl Act<'_> {
-    /// The site. Do not begin a change on it: one is already open, and another is refused. Read
-    /// with [`Items::get_in`](crate::items::Items::get_in) and
-    /// [`Items::list_in`](crate::items::Items::list_in) on [`Act::change`].
-    ///
-    /// # Errors
-    /// `unavailable` when the last handle on the site was dropped.
-    pub fn cms(&self) -> Result<Cms> {
-        of(self.site)
-    }
+macro_rules! reaches_site_in_change {
+    ($($call:ident),*) => { $(
+        impl $call<'_> {
+            /// The site. Do not begin a change on it: one is already open, and another is refused.
+            /// Pass that one, `change`, to what writes, such as
+            /// [`Mails::queue`](crate::mail::Mails::queue), and read with
+            /// [`Items::get_in`](crate::items::Items::get_in) and
+            /// [`Items::list_in`](crate::items::Items::list_in).
+            ///
+            /// # Errors
+            /// `unavailable` when the last handle on the site was dropped.
+            pub fn cms(&self) -> Result<Cms> {
+                of(self.site)
+            }
+        }
+    )* };
 }
 
-reaches_site!(ContentCall, EndpointCall, EventCall, ScriptCall, TaskRun);
+reaches_site!(ContentCall, EndpointCall, EventCall, PlacedWidget, ScriptCall, TaskRun);
+reaches_site_in_change!(Act, Write);

@@ -41,6 +41,7 @@ impl Cms {
     }
 
     /// The columns that a search in one of the service's own lists looks in.
+    #[cfg(feature = "testing")]
     #[doc(hidden)]
     #[must_use]
     pub fn searched_columns(list: &str) -> Vec<String> {

@@ -41,7 +41,7 @@ use crate::{
     funnels::Funnels,
     ground::Cursors,
     items::Items,
-    jobs::Restarts,
+    jobs::{FaultLog, Restarts},
     keys::Keys,
     mail::Mails,
     media::Media,
@@ -114,6 +114,8 @@ struct Rooms {
     webhooks: Webhooks,
     theme: Theme,
     restarts: Restarts,
+    /// Faults of the upkeep.
+    faults: FaultLog,
     kept: checks::kept::LastFindings,
     /// The connection of limiter and cache, if one of them uses Redis.
     redis: Option<Redis>,
@@ -391,11 +393,13 @@ impl Cms {
         let rooms = &*self.0;
         let (mut removed, mut first) = (0, None);
         // A room that fails does not keep the others from removing rows.
-        let mut note = |room, outcome: Result<u64>| match outcome {
-            Ok(rows) => removed += rows,
-            Err(error) => {
-                tracing::warn!(room, ?error, "old rows were not removed");
-                first.get_or_insert(error);
+        let mut note = |room, outcome: Result<u64>| {
+            rooms.faults.note(room, "old rows were not removed", &outcome);
+            match outcome {
+                Ok(rows) => removed += rows,
+                Err(error) => {
+                    first.get_or_insert(error);
+                }
             }
         };
         note("idempotency", rooms.idempotency.expire().await);

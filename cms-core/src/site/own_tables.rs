@@ -24,19 +24,8 @@ pub(crate) mod sql {
 /// Statements that a step must not contain, by their first word: they would end the transaction of
 /// the steps, or affect more than it.
 const REFUSED: [&str; 13] = [
-    "begin",
-    "start",
-    "commit",
-    "end",
-    "rollback",
-    "abort",
-    "savepoint",
-    "release",
-    "set",
-    "pragma",
-    "attach",
-    "detach",
-    "vacuum",
+    "begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set",
+    "pragma", "attach", "detach", "vacuum",
 ];
 const MAX_NAME: usize = 40;
 

@@ -66,6 +66,9 @@ impl Cms {
     /// logged; its earlier declaration stays in service.
     pub(super) async fn load(&self, opening: Opening, only: Option<&str>) -> Result<Vec<IndexJob>> {
         let _turn = self.0.loading.lock().await;
+        // Such a command reports problems itself; a server has tables in service and only its log.
+        let is_first = self.0.registry.tables().iter().next().is_none();
+        let only_looks = is_first && opening == Opening::Inspect;
         let installed = installed::all(self.db()).await?;
         if opening.writes() {
             self.claim_installed(&installed, opening).await?;
@@ -99,7 +102,16 @@ impl Cms {
                 Opening::Apply if only.is_some_and(|only| only != manifest.id) => Opening::Start,
                 opening => opening,
             };
-            let clashes = self.take_in(&mut loading, &manifest, None, opening).await?;
+            let clashes = match self.take_in(&mut loading, &manifest, None, opening).await {
+                // A command that looks before it applies: applying makes the tables.
+                Err(error) if error.is_outdated() && only_looks => {
+                    loading.note_out_of_service(Some(&manifest));
+                    let problems = vec![error.into()];
+                    loading.states.push(PluginState::refused(manifest.id, problems));
+                    continue;
+                }
+                taken => taken?,
+            };
             if !clashes.is_empty() {
                 let is_given = |id: &&str| self.0.given.iter().any(|one| one.manifest().id == **id);
                 let names = loading.names_but_of(&manifest.id);
@@ -113,7 +125,7 @@ impl Cms {
             if opening.writes() {
                 loading.claims.push(manifest.clone());
             }
-            hooks.extend(own.hooks(&manifest.id));
+            hooks.extend(own.hooks(&manifest.id, &site));
             guards.extend(own.guards(&manifest.id, &site));
             handlers.insert(manifest.id.clone(), own);
             loading.expect(&manifest.id, Some(manifest.clone()));
@@ -151,16 +163,11 @@ impl Cms {
             loading.states.push(state);
         }
         self.take_out(&mut loading, (&folder, first), &installed).await?;
-        // Before recording, because a recorded plugin comes into service in other processes
-        // too. A new plugin that is taken out here keeps its rows and names until it is applied
-        // or removed.
+        // Before recording: a recorded plugin comes into service in other processes too. A new
+        // plugin taken out here keeps its rows and names until it is applied or removed.
         while self.register_widgets(&mut loading, (opening, only), &installed).await? {
             self.take_out(&mut loading, (&folder, first), &installed).await?;
         }
-        // A command that inspects before it applies reports problems itself. A server that follows
-        // other processes already has tables in service, and can report only in its log.
-        let is_first = self.0.registry.tables().iter().next().is_none();
-        let only_looks = is_first && opening == Opening::Inspect;
         for state in &loading.states {
             for problem in &state.problems {
                 let what = match state.is_earlier() {
@@ -385,7 +392,7 @@ impl Cms {
         loading: &mut Loading,
         id: &str,
         installed: Option<&Installed>,
-        problems: Vec<Problem>,
+        mut problems: Vec<Problem>,
     ) -> Result<PluginState> {
         let Some(earlier) = installed.and_then(Installed::manifest) else {
             loading.rows.remove(id);
@@ -402,7 +409,6 @@ impl Cms {
             }
             Err(error) => {
                 loading.rows.remove(id);
-                let mut problems = problems;
                 let why = Problem::from(error);
                 if !problems.contains(&why) {
                     problems.push(why);
@@ -511,8 +517,10 @@ impl Cms {
     }
 
     /// Adds the tables of a plugin. Everything is checked before anything is created: names,
-    /// refusals by the database, and problems that only the tables in service show. Returns
-    /// clashes of names and the last kind of problems; any other refusal is an error.
+    /// refusals by the database, also of widgets, and problems that only the tables in service
+    /// show. Returns clashes of names and the last kind of problems. For a plugin of the folder
+    /// whose widgets are refused, also what is refused of its tables. Any other refusal is an
+    /// error.
     async fn take_in(
         &self,
         loading: &mut Loading,
@@ -532,7 +540,8 @@ impl Cms {
         let standing = install::standing(self.db(), declared).await?;
         if opening.wants(standing) && !opening.writes() {
             // A plugin that can never be installed does not keep the site from opening.
-            let noted = loading.refusals.of(manifest, Part::Tables)?;
+            let refused = |part| loading.refusals.of(manifest, part);
+            let noted = refused(Part::Tables)?.or(refused(Part::Widgets)?);
             if let Some(why) = noted.filter(|_| found.is_some()) {
                 return Err(resolve::load_error(why.to_owned()));
             }
@@ -550,6 +559,15 @@ impl Cms {
         if opening.wants(standing) {
             if !opening.writes() {
                 return Err(Error::outdated(format!("tables of the plugin {}", manifest.id)));
+            }
+            if let Some(error) = self.pages().widgets().refusal(manifest, registers).await? {
+                if found.is_none() {
+                    return Err(error);
+                }
+                self.note_refusal(manifest, Part::Widgets, &error).await;
+                let changes = install::changes(self.db(), &loading.tables, declared).await?;
+                let tables = changes.refused.into_iter().map(Problem::whole);
+                return Ok([Problem::from(error)].into_iter().chain(tables).collect());
             }
             for build in self.install(loading, declared, opening).await? {
                 // A unique index must be in force before the first write.

@@ -25,6 +25,7 @@ use crate::{
 
 /// The changes that applying a plugin makes, or has made.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PluginDifference {
     /// The plugin.
     pub plugin: String,

@@ -1,14 +1,15 @@
 //! All fixed statements of the library, for a test that prepares them.
 
-use super::{Cms, checks};
+use super::checks;
 use crate::{
-    Result, accounts, audit, change, content,
+    accounts, audit, change, content,
     db::{self, Dialect},
     erasure, events, forms, funnels, keys, mail, media, pages, plugins, tasks, theme, traffic,
     webhooks,
 };
 
 /// The statements of all modules.
+#[cfg_attr(not(feature = "testing"), expect(dead_code, reason = "a test prepares them"))]
 fn all(dialect: Dialect) -> Vec<db::Statement> {
     let mut all = [
         db::migrate::sql::ALL,
@@ -57,14 +58,15 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all
 }
 
-impl Cms {
+#[cfg(feature = "testing")]
+impl super::Cms {
     /// Prepares every statement of the library. Returns those that the engine refuses, each with
     /// the reason.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached.
     #[doc(hidden)]
-    pub async fn refused_statements(&self) -> Result<Vec<(&'static str, String)>> {
+    pub async fn refused_statements(&self) -> crate::Result<Vec<(&'static str, String)>> {
         self.db().refused(&all(self.db().dialect())).await
     }
 }

@@ -13,7 +13,11 @@ use super::{
     run::{Cause, Claimed, claim, perform},
     sql,
 };
-use crate::{Actor, Error, Result, db::watched, jobs};
+use crate::{
+    Actor, Error, Result,
+    db::watched,
+    jobs::{self, FaultLog},
+};
 
 /// Interval between searches for due tasks.
 const POLL_INTERVAL: Duration = Duration::from_secs(1);
@@ -121,7 +125,9 @@ impl Scheduler {
     pub async fn run(mut self, stop: watch::Receiver<bool>) {
         let site = self.site.clone();
         // `/readyz` shows whether tasks of plugins run.
-        let _working = (self.owner == TaskOwner::Plugins).then(|| site.counters.workers.begin());
+        let of_plugins = self.owner == TaskOwner::Plugins;
+        let _working = of_plugins.then(|| site.counters.workers.begin());
+        let (faults, name) = (FaultLog::default(), if of_plugins { "tasks" } else { "own tasks" });
         loop {
             let claimed = tokio::select! {
                 claimed = self.claim() => claimed,
@@ -130,14 +136,12 @@ impl Scheduler {
                     return self.finish(Duration::ZERO).await;
                 }
             };
-            let pause = match claimed {
+            let pause = match &claimed {
                 Ok(_) => POLL_INTERVAL,
                 Err(_) if site.base.db().is_closed() => break,
-                Err(error) => {
-                    tracing::warn!(?error, "due tasks cannot be read or claimed; trying again");
-                    PAUSE
-                }
+                Err(_) => PAUSE,
             };
+            faults.note(name, "due tasks cannot be read or claimed; trying again", &claimed);
             tokio::select! {
                 () = tokio::time::sleep(pause) => {}
                 () = jobs::stopped(stop.clone(), Duration::ZERO) => break,

@@ -7,23 +7,17 @@ use crate::{
     jobs::Lease,
 };
 
-/// A task as stored.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    pub(super) id: i64,
-    plugin: String,
-    name: String,
-    pub(super) next_due_at: i64,
-    pub(super) lease: Lease,
+record! {
+    /// A task as stored.
+    #[derive(Clone, Debug)]
+    pub(super) struct Row: row_columns {
+        pub(super) id: i64 = "id",
+        plugin: String = "plugin_id",
+        name: String = "name",
+        pub(super) next_due_at: i64 = "next_due_at",
+        pub(super) lease: Lease = "lease_until" + "lease_token" => Lease::stored,
+    }
 }
-
-record! { Row: row_columns {
-    id: "id",
-    plugin: "plugin_id",
-    name: "name",
-    next_due_at: "next_due_at",
-    lease: "lease_until" + "lease_token" => Lease::stored,
-} }
 
 impl Row {
     pub(super) fn is_of(&self, task: &Declared) -> bool {

@@ -87,6 +87,7 @@ pub struct Remember {
 
 /// The stored reply to an earlier request.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Remembered {
     /// Hash of the request.
     pub fingerprint: String,

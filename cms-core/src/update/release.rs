@@ -64,6 +64,7 @@ impl Eq for Version {}
 
 /// A release with a valid signature.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Release {
     /// Its version.
     pub version: Version,

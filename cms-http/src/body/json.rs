@@ -34,9 +34,6 @@ pub struct Unparsed {
 
 impl Unparsed {
     /// Measures a text.
-    ///
-    /// # Errors
-    /// `validation_failed` for more than `most` values, or more than [`MOST_DEPTH`] levels.
     pub(crate) fn new(raw: Bytes, most: usize) -> Result<Self> {
         let mut measure = Measure::default();
         measure.run(&raw, most)?;

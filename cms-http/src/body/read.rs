@@ -86,9 +86,6 @@ impl Memory {
     }
 
     /// Takes room before it is filled.
-    ///
-    /// # Errors
-    /// `unavailable` when other bodies have taken the memory.
     pub(crate) fn take(&self, bytes: u64) -> Result<()> {
         let mut taken = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let more = if taken.is_counted { bytes } else { taken.bytes + bytes };

@@ -45,12 +45,13 @@ pub(super) async fn records(
         }
     }
     if let Some(id) = id {
-        let json = items.get(table, id, &query).await?;
-        return Ok(Success::data(&json).with(header::ETAG, items.etag(table, &json)));
+        let record = items.get(table, id, &query).await?;
+        let json = record.json();
+        return Ok(Success::data(json).with(header::ETAG, items.etag(table, json)));
     }
     let list = items.list(table, &query).await?;
-    let meta = Meta { limit: list.limit, next: list.next, total: list.total };
-    Success::page(&list.records, &meta)
+    let meta = Meta { limit: list.limit, next: list.next.clone(), total: list.total };
+    Success::page(list.joined(), &meta)
 }
 
 /// The most entries of a batch: a larger one would hold SQLite's one writer for too long.
@@ -173,7 +174,7 @@ fn record<T: serde::Serialize>(call: &Call<'_>, table: &str, written: &Written) 
 
 fn shown(call: &Call<'_>, table: &str, written: &Written) -> Option<String> {
     let may_read = call.caller().may_read_record(call.cms, table, &written.id);
-    may_read.then(|| written.json.clone())
+    may_read.then(|| written.record.json().to_owned())
 }
 
 /// One record of a batch, for a caller that may not read it.
@@ -198,7 +199,6 @@ async fn names_itself(
     }
     let query = Query::parse([("fields", named.join(",").as_str())])?;
     let record = items.get(table, id, &query).await?;
-    let record: Json = serde_json::from_str(&record).map_err(Error::internal)?;
     let text = |value: &Json| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     match named.iter().find(|column| text(&body[**column]) != text(&record[**column])) {
         None => Ok(()),

@@ -62,7 +62,7 @@ pub(crate) async fn test(
     let id = claimed.id();
     // A repetition sends nothing again; it gets the mail as it was queued.
     let queued = mails.claimed_detail(&mut change, id).await?;
-    call.keep(&mut change, Data { data: queued }).await?;
+    call.keep(&mut change, Data { data: queued }, false).await?;
     change.commit().await?;
     // A test that takes longer goes on; then the reply shows it as being sent.
     let _ = tokio::time::timeout(TEST_TIMEOUT, mails.begin(claimed)).await;

@@ -40,8 +40,7 @@ pub(crate) async fn read(
     let mut query = asked.list.query("id, folder, type")?;
     if let Some(id) = asked.id {
         call.names_one("id")?;
-        let json = media.get(id).await?;
-        return Ok(tagged(call, &json));
+        return Ok(tagged(call, media.get(id).await?.json()));
     }
     if let Some(folder) = &asked.folder {
         query = query.filter("folder", eq(folder));
@@ -50,8 +49,8 @@ pub(crate) async fn read(
         query = query.filter("media_type", starts_with(start));
     }
     let list = media.list(&query).await?;
-    let meta = Meta { limit: list.limit, next: list.next, total: list.total };
-    Success::page(&list.records, &meta)
+    let meta = Meta { limit: list.limit, next: list.next.clone(), total: list.total };
+    Success::page(list.joined(), &meta)
 }
 
 pub(crate) async fn upload(
@@ -72,16 +71,18 @@ pub(crate) async fn upload(
     match media.store(&mut change, ready, &folder).await? {
         Stored::New(name, written) => {
             let id = written.key.as_i64().unwrap_or_default();
-            let made = call.commit(change, shown_to(call, id, &written.json), false).await?;
+            let made =
+                call.commit(change, shown_to(call, id, written.record.json()), false).await?;
             media.settled(&name);
             Ok(made)
         }
         Stored::Present(id) => {
             // Commit first: the row may be as new as this change.
             change.commit().await?;
-            let json = media.get(id).await?;
+            let record = media.get(id).await?;
             let answers = Answers { status: 200, ..call.answers };
-            Ok(Success::written(shown_to::<Data<MediaFile>>(call, id, &json).reply(answers)?))
+            let shown = shown_to::<Data<MediaFile>>(call, id, record.json());
+            Ok(Success::written(shown.reply(answers)?))
         }
     }
 }
@@ -94,7 +95,7 @@ pub(crate) async fn update(
     let if_match = if_match(call)?;
     let mut change = call.change().await?;
     let written = call.cms.media().update(&mut change, which.id, &if_match, &body).await?;
-    call.commit(change, shown_to(call, which.id, &written.json), false).await
+    call.commit(change, shown_to(call, which.id, written.record.json()), false).await
 }
 
 /// A file that was written, if the caller may read it; otherwise its id.

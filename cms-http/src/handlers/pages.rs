@@ -61,8 +61,8 @@ pub(crate) async fn read(
     }
     let paging = wanted.limit.after(wanted.cursor, wanted.count);
     let list = pages.list(language, &paging).await?;
-    let meta = Meta { limit: list.limit, next: list.next, total: list.total };
-    Success::page(&list.records, &meta)?.tagged()
+    let meta = Meta { limit: list.limit, next: list.next.clone(), total: list.total };
+    Success::page(list.joined(), &meta)?.tagged()
 }
 
 /// A draft for people without a login. No cache keeps it, and no search engine lists it.

@@ -68,7 +68,7 @@ pub(crate) async fn release(
 /// `then`: the state of a plugin whose changes nothing prevents. `named`: the caller named the
 /// plugin, so it comes back even if it was removed.
 fn shown(found: PluginDifference, then: ChangeState, named: bool) -> PluginChanges {
-    let PluginDifference { plugin, problems, changes, events, widgets, removed } = found;
+    let PluginDifference { plugin, problems, changes, events, widgets, removed, .. } = found;
     let refused = !problems.is_empty() || !changes.refused.is_empty();
     let state = match then {
         ChangeState::Pending if removed => ChangeState::Removed,

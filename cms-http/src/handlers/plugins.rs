@@ -184,8 +184,8 @@ async fn statuses(call: &Call<'_>, tables: BTreeSet<&str>, id: &str) -> Result<R
 
 async fn status_of(call: &Call<'_>, table: &str, id: &str) -> Result<Json> {
     admit_to(call, table)?;
-    let json = call.cms.items().get(table, id, &Query::default()).await?;
-    Ok(Facts::of(&json)?.status().unwrap_or_default())
+    let record = call.cms.items().get(table, id, &Query::default()).await?;
+    Ok(Facts::of(record.json())?.status().unwrap_or_default())
 }
 
 pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data<ShownContent>> {
@@ -225,7 +225,7 @@ pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data
             let query = query(call, &asked, &table, row)?;
             let list = call.cms.items().list(&table, &query).await?;
             let records: Vec<Record> =
-                serde_json::from_str(&format!("[{}]", list.records)).map_err(Error::internal)?;
+                serde_json::from_str(&format!("[{}]", list.joined())).map_err(Error::internal)?;
             let row = |item: Record| {
                 let facts = Facts::of(item.json())?;
                 let (url_rewrite, status) = (facts.url_rewrite(), facts.status());

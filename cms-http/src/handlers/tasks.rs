@@ -51,7 +51,7 @@ pub(crate) async fn start(call: &Call<'_>, which: WhichTask, _: NoBody) -> Resul
     let claimed = tasks.claim(&mut change, &TaskName { name, plugin }).await?;
     // The reply for a repetition: it must be there even while a long run goes on, as running.
     let opened = tasks.opened(&mut change, &claimed).await?;
-    call.keep(&mut change, Data { data: opened }).await?;
+    call.keep(&mut change, Data { data: opened }, false).await?;
     change.commit().await?;
     let id = claimed.run_id();
     // A run that takes longer goes on; then the reply shows it as running.

@@ -5,7 +5,7 @@ use std::io::SeekFrom;
 use bytes::{Bytes, BytesMut};
 use cms_core::{Code, Error, Result, media::Remote};
 use futures_util::{StreamExt as _, stream};
-use http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use http::{HeaderValue, Method, StatusCode, header};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
 
@@ -57,8 +57,7 @@ impl File {
             .with(header::ACCEPT_RANGES, "bytes")
             .with(header::CONTENT_LENGTH, &length.to_string())
             .with(header::CONTENT_DISPOSITION, &self.disposition());
-        let mut set = |name: HeaderName, value: HeaderValue| reply.headers.insert(name, value);
-        set(header::ETAG, self.etag.clone());
+        reply.headers.insert(header::ETAG, self.etag.clone());
         if status == StatusCode::PARTIAL_CONTENT {
             let range = format!("bytes {first}-{}/{}", first + length - 1, self.length);
             reply = reply.with(header::CONTENT_RANGE, &range);

@@ -82,9 +82,6 @@ impl Declared {
 
     /// Writes the first spelling into the request. Returns the methods that the requested
     /// spelling answers; None: it is the first spelling.
-    ///
-    /// # Errors
-    /// `bad_query` for a query parameter that the path already gives.
     pub(crate) fn respell(
         &self,
         request: &mut Canonical,

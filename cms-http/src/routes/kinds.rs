@@ -178,13 +178,15 @@ async fn files_come_with_fields_and_within_limits() {
     let (site, line) = (Site::open().await, "POST a?action=files");
     let (name, end) = (part("name=\"name\"", "Ana"), "--XX--\r\n");
     let file = |size: usize| {
-        let head = "name=\"cv\"; filename=\"../cv.pdf\"\r\nContent-Type: application/pdf";
+        let head = "name=\"cv\"; filename=\"../a%22b%0D%0A%20.pdf\"\r\n\
+                    Content-Type: application/pdf";
         part(head, &"x".repeat(size))
     };
     let form = |size| [&name, &file(size), &part("name=\"p\"; filename=\"b\"", ""), end].concat();
     let data = site.send(line, FILES, form(300_000)).await.data();
     let files = |size: usize| {
-        json!([["cv", "../cv.pdf", "application/pdf", size, "xxx"], ["p", "b", null, 0, ""]])
+        let cv = "../a\"b\r\n%20.pdf";
+        json!([["cv", cv, "application/pdf", size, "xxx"], ["p", "b", null, 0, ""]])
     };
     assert_eq!((&data["files"], &data["order"]["name"]), (&files(300_000), &json!("Ana")));
     // However it is cut.

@@ -13,7 +13,7 @@ use super::{
     Body, Data, NoBody, OneOrPage,
     envelope::Meta,
     operations,
-    parameters::{Limit, ListQuery, Listing, Moment, NoQuery},
+    parameters::{Limit, ListQuery, Listing, Moment, NoQuery, paged},
 };
 
 /// What a name keeps in a query.
@@ -107,24 +107,17 @@ pub struct ToSubscriptions {
     pub subscriptions: Vec<Considered>,
 }
 
-/// Which events that have happened.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Which {
-    /// The one to show.
-    pub id: Option<String>,
-    /// Only those of this name.
-    #[schemars(length(min = 1), example = &"order.created")]
-    pub event: Option<String>,
-    /// Not before.
-    pub since: Option<Moment>,
-    /// The order; newest first without it.
-    pub oldest_first: Option<bool>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
-    /// Whether to count all matching rows.
-    pub count: Option<bool>,
+paged! {
+    /// Which events that have happened.
+    pub struct Which {
+        /// The one to show.
+        pub id: Option<String>,
+        /// Only those of this name.
+        #[schemars(length(min = 1), example = &"order.created")]
+        pub event: Option<String>,
+        /// Not before.
+        pub since: Option<Moment>,
+        /// The order; newest first without it.
+        pub oldest_first: Option<bool>,
+    }
 }

@@ -8,7 +8,7 @@ use super::{
     Body, Data, Done, Early, NoBody, OneOrPage, Text,
     body::MOST_ANSWERS,
     operations,
-    parameters::{ById, Limit, Moment, NoQuery},
+    parameters::{ById, Limit, Moment, NoQuery, paged},
 };
 
 operations! {
@@ -33,27 +33,20 @@ pub struct OfForm {
     pub form: WhichForm,
 }
 
-/// Which submissions.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WhichSubmissions {
-    /// The one to show.
-    pub id: Option<i64>,
-    /// Only those of this form, by its name or id.
-    pub form: Option<String>,
-    /// Not before.
-    pub since: Option<Moment>,
-    /// Before.
-    pub until: Option<Moment>,
-    /// Only those that look automatic, or only the others.
-    pub spam: Option<bool>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
-    /// Whether to count all matching rows.
-    pub count: Option<bool>,
+paged! {
+    /// Which submissions.
+    pub struct WhichSubmissions {
+        /// The one to show.
+        pub id: Option<i64>,
+        /// Only those of this form, by its name or id.
+        pub form: Option<String>,
+        /// Not before.
+        pub since: Option<Moment>,
+        /// Before.
+        pub until: Option<Moment>,
+        /// Only those that look automatic, or only the others.
+        pub spam: Option<bool>,
+    }
 }
 
 /// Which submissions of a form.

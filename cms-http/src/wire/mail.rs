@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Body, Data, NoBody, OneOrPage, Page, operations,
-    parameters::{Limit, Moment, NoQuery},
+    parameters::{Limit, Moment, NoQuery, paged},
 };
 
 operations! {
@@ -23,29 +23,22 @@ operations! {
 impl Body for TestMail {}
 impl Body for MailIds {}
 
-/// Which mails.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WhichMails {
-    /// The one to show.
-    pub id: Option<i64>,
-    /// Only those of this status: `queued`, `sending`, `sent`, `failed`, `dropped`.
-    pub status: Option<MailStatus>,
-    /// Only those to this address.
-    #[schemars(example = &"ana@example.org")]
-    pub to: Option<String>,
-    /// Only those of this purpose, such as `form.notice`.
-    #[schemars(regex(pattern = r"^[a-z0-9._-]{0,64}$"))]
-    pub purpose: Option<String>,
-    /// Not before.
-    pub since: Option<Moment>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
-    /// Whether to count all matching rows.
-    pub count: Option<bool>,
+paged! {
+    /// Which mails.
+    pub struct WhichMails {
+        /// The one to show.
+        pub id: Option<i64>,
+        /// Only those of this status: `queued`, `sending`, `sent`, `failed`, `dropped`.
+        pub status: Option<MailStatus>,
+        /// Only those to this address.
+        #[schemars(example = &"ana@example.org")]
+        pub to: Option<String>,
+        /// Only those of this purpose, such as `form.notice`.
+        #[schemars(regex(pattern = r"^[a-z0-9._-]{0,64}$"))]
+        pub purpose: Option<String>,
+        /// Not before.
+        pub since: Option<Moment>,
+    }
 }
 
 /// The state of a mail.

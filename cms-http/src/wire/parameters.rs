@@ -9,6 +9,26 @@ use cms_core::{
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
+/// A query for a page of a list: its own parameters, then those that choose the page.
+macro_rules! paged {
+    ($(#$about:tt)* pub struct $name:ident { $($own:tt)* }) => {
+        $(#$about)*
+        #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $($own)*
+            /// Rows of a page.
+            #[serde(default)]
+            pub limit: Limit,
+            /// Where the page starts: `meta.next` of the page before.
+            pub cursor: Option<String>,
+            /// Whether to count all matching rows.
+            pub count: Option<bool>,
+        }
+    };
+}
+pub(crate) use paged;
+
 /// No parameters.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -79,9 +99,6 @@ impl ListQuery {
     }
 
     /// `one`: the parameters that name one row.
-    ///
-    /// # Errors
-    /// `bad_query` for what is unknown or cannot be read.
     pub(crate) fn query(&self, one: &str) -> Result<Query> {
         let Self { limit, cursor, sort, search, count, filter, filters } = self;
         let is_filter = |name: &str| name.starts_with("filter[") && name.ends_with(']');
@@ -106,17 +123,9 @@ impl ListQuery {
     }
 }
 
-/// A page of a list.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Listing {
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
-    /// Whether to count all matching rows.
-    pub count: Option<bool>,
+paged! {
+    /// A page of a list.
+    pub struct Listing {}
 }
 
 impl Listing {

@@ -5,7 +5,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{Data, NoBody, OneOrPage, Page, Record, operations, parameters::Limit};
+use super::{
+    Data, NoBody, OneOrPage, Page, Record, operations,
+    parameters::{Limit, paged},
+};
 
 operations! {
     /// One plugin with its manifest, or a page of those whose buttons the caller holds.
@@ -16,19 +19,12 @@ operations! {
     Content: WhichContent, NoBody => Data<ShownContent>;
 }
 
-/// One plugin by its id, else a page of the list.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WhichPlugins {
-    /// The one to show.
-    pub id: Option<String>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
-    /// Whether to count all matching rows.
-    pub count: Option<bool>,
+paged! {
+    /// One plugin by its id, else a page of the list.
+    pub struct WhichPlugins {
+        /// The one to show.
+        pub id: Option<String>,
+    }
 }
 
 /// A plugin that the site found.

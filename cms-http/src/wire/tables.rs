@@ -4,26 +4,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-use super::{NoBody, OneOrPage, operations, parameters::Limit};
+use super::{
+    NoBody, OneOrPage, operations,
+    parameters::{Limit, paged},
+};
 
 operations! {
     /// One content table that the caller may read, or a page of them.
     Read: WhichTables, NoBody => OneOrPage<TableInfo>;
 }
 
-/// One table by its name, else a page of the list.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WhichTables {
-    /// The one to show.
-    pub name: Option<String>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
-    /// Whether to count all matching rows.
-    pub count: Option<bool>,
+paged! {
+    /// One table by its name, else a page of the list.
+    pub struct WhichTables {
+        /// The one to show.
+        pub name: Option<String>,
+    }
 }
 
 /// A content table.

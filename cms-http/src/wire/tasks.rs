@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Data, NoBody, OneOrPage, Page, operations,
-    parameters::{Limit, Listing},
+    parameters::{Limit, Listing, paged},
 };
 
 operations! {
@@ -29,21 +29,14 @@ pub struct WhichTask {
     pub plugin: Option<String>,
 }
 
-/// Which runs to show.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WhichRuns {
-    /// The one to show.
-    pub id: Option<i64>,
-    /// Only runs of the task with this name.
-    pub name: Option<String>,
-    /// The plugin of this task; needed where several plugins have a task of this name.
-    pub plugin: Option<String>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
-    /// Whether to count all matching rows.
-    pub count: Option<bool>,
+paged! {
+    /// Which runs to show.
+    pub struct WhichRuns {
+        /// The one to show.
+        pub id: Option<i64>,
+        /// Only runs of the task with this name.
+        pub name: Option<String>,
+        /// The plugin of this task; needed where several plugins have a task of this name.
+        pub plugin: Option<String>,
+    }
 }

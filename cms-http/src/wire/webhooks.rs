@@ -10,7 +10,7 @@ use super::{
     Body, Data, Done, NoBody, Noted, OneOrPage,
     keys::Grace,
     operations,
-    parameters::{ById, Limit, Moment, NoQuery, OneOrList},
+    parameters::{ById, Limit, Moment, NoQuery, OneOrList, paged},
 };
 
 operations! {
@@ -101,27 +101,20 @@ const JOB_STATES: &str = "^(pending|sending|retry|delivered|failed|held|cancelle
 const OUTCOMES: &str = "^(delivered|failed|timeout|dns|refused_address|connect|tls|status|redirect\
                         |protocol|secret|event|internal|lease_lost)$";
 
-/// Which jobs of the queue.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WhichJobs {
-    /// The one to show.
-    pub id: Option<i64>,
-    /// Only those of this status.
-    #[schemars(regex(pattern = JOB_STATES))]
-    pub status: Option<String>,
-    /// Only those of this subscription.
-    pub subscription: Option<i64>,
-    /// Only those of this event, by its id: the `webhook-id` that receivers see.
-    #[schemars(regex(pattern = PLAIN))]
-    pub event_id: Option<String>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
-    /// Whether to count all matching rows.
-    pub count: Option<bool>,
+paged! {
+    /// Which jobs of the queue.
+    pub struct WhichJobs {
+        /// The one to show.
+        pub id: Option<i64>,
+        /// Only those of this status.
+        #[schemars(regex(pattern = JOB_STATES))]
+        pub status: Option<String>,
+        /// Only those of this subscription.
+        pub subscription: Option<i64>,
+        /// Only those of this event, by its id: the `webhook-id` that receivers see.
+        #[schemars(regex(pattern = PLAIN))]
+        pub event_id: Option<String>,
+    }
 }
 
 /// Which settled jobs.
@@ -142,38 +135,31 @@ pub struct Removed {
     pub removed: u64,
 }
 
-/// Which attempts.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WhichDeliveries {
-    /// The one to show.
-    pub id: Option<i64>,
-    /// Only those of this job: `queue_id`.
-    pub job: Option<i64>,
-    /// Only those of this event, by its id: the `webhook-id` that receivers see.
-    #[schemars(regex(pattern = PLAIN))]
-    pub event_id: Option<String>,
-    /// Only of the events of this visit of a funnel, by the id of its submission.
-    pub submission: Option<i64>,
-    /// Only those of this subscription.
-    pub subscription: Option<i64>,
-    /// Only those of this event.
-    #[schemars(regex(pattern = PLAIN))]
-    pub event: Option<String>,
-    /// Only those of this status.
-    #[schemars(regex(pattern = OUTCOMES))]
-    pub status: Option<String>,
-    /// Not before.
-    pub since: Option<Moment>,
-    /// Before.
-    pub until: Option<Moment>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
-    /// Whether to count all matching rows.
-    pub count: Option<bool>,
+paged! {
+    /// Which attempts.
+    pub struct WhichDeliveries {
+        /// The one to show.
+        pub id: Option<i64>,
+        /// Only those of this job: `queue_id`.
+        pub job: Option<i64>,
+        /// Only those of this event, by its id: the `webhook-id` that receivers see.
+        #[schemars(regex(pattern = PLAIN))]
+        pub event_id: Option<String>,
+        /// Only of the events of this visit of a funnel, by the id of its submission.
+        pub submission: Option<i64>,
+        /// Only those of this subscription.
+        pub subscription: Option<i64>,
+        /// Only those of this event.
+        #[schemars(regex(pattern = PLAIN))]
+        pub event: Option<String>,
+        /// Only those of this status.
+        #[schemars(regex(pattern = OUTCOMES))]
+        pub status: Option<String>,
+        /// Not before.
+        pub since: Option<Moment>,
+        /// Before.
+        pub until: Option<Moment>,
+    }
 }
 
 /// What to send once more: either `ids`, or `filter` and `expected`.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Data, NoBody, OneOrPage, Text, operations,
-    parameters::{Limit, NoQuery},
+    parameters::{Limit, NoQuery, paged},
 };
 
 operations! {
@@ -18,19 +18,12 @@ operations! {
     ShowComponents: NoQuery, NoBody => Data<Components>;
 }
 
-/// One widget by its name, else a page of the list.
-#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct WhichWidgets {
-    /// The one to show.
-    pub widget: Option<String>,
-    /// Rows of a page.
-    #[serde(default)]
-    pub limit: Limit,
-    /// Where the page starts: `meta.next` of the page before.
-    pub cursor: Option<String>,
-    /// Whether to count all matching rows.
-    pub count: Option<bool>,
+paged! {
+    /// One widget by its name, else a page of the list.
+    pub struct WhichWidgets {
+        /// The one to show.
+        pub widget: Option<String>,
+    }
 }
 
 /// Whose icon.

@@ -73,22 +73,34 @@ impl Operator {
         let screen = paint::styled(&self.buffer());
         settings.bind(|| insta::assert_snapshot!(name, screen));
     }
+
+    /// The screen is the golden one of this name, in each size.
+    fn is_golden_in_all_sizes(&mut self, name: &str) {
+        for (width, height) in SIZES {
+            self.resize(width, height).is_golden(&format!("{name}_{width}x{height}"));
+        }
+    }
+}
+
+/// The screens after these keys, from home.
+async fn golden(site: &TestSite, screens: &[(&str, &str)]) {
+    for (name, keys) in screens {
+        Operator::sits_down(site).await.press(keys).await.is_golden(name);
+    }
+}
+
+/// The same, in each size.
+async fn golden_in_all_sizes(site: &TestSite, screens: &[(&str, &str)]) {
+    for (name, keys) in screens {
+        Operator::sits_down(site).await.press(keys).await.is_golden_in_all_sizes(name);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn golden_screens() {
     let site = seeded().await;
-    for (name, keys) in MAIN {
-        let mut ana = Operator::sits_down(&site).await;
-        ana.press(keys).await;
-        for (width, height) in SIZES {
-            ana.resize(width, height).is_golden(&format!("{name}_{width}x{height}"));
-        }
-    }
-    for (name, keys) in OTHERS {
-        let mut ana = Operator::sits_down(&site).await;
-        ana.press(keys).await.is_golden(name);
-    }
+    golden_in_all_sizes(&site, &MAIN).await;
+    golden(&site, &OTHERS).await;
     Operator::sits_down(&site).await.resize(59, 16).is_golden("too_small");
 }
 
@@ -96,16 +108,14 @@ async fn golden_screens() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn golden_forms_and_mails() {
     let site = with_forms().await;
-    for (name, keys) in [
+    let screens = [
         ("forms", ": f o r m s Enter"),
         ("submissions", ": f o r m s Enter Enter j"),
         ("submission_delete", ": f o r m s Enter Enter x"),
         ("mail", ": m a i l Enter j"),
         ("mail_test", ": m a i l Enter n"),
-    ] {
-        let mut ana = Operator::sits_down(&site).await;
-        ana.press(keys).await.is_golden(name);
-    }
+    ];
+    golden(&site, &screens).await;
     // What is done counts at the service.
     let mut ana = Operator::sits_down(&site).await;
     ana.press(": f o r m s Enter Enter x y").await.is_golden("submission_deleted");
@@ -116,12 +126,8 @@ async fn golden_forms_and_mails() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn golden_media() {
     let site = with_media().await;
-    let mut ana = Operator::sits_down(&site).await;
-    ana.press(": m e d i a Enter j j").await;
-    for (width, height) in SIZES {
-        ana.resize(width, height).is_golden(&format!("media_{width}x{height}"));
-    }
-    for (name, keys) in [
+    golden_in_all_sizes(&site, &[("media", ": m e d i a Enter j j")]).await;
+    let screens = [
         ("media_filter", ": m e d i a Enter / t y p e : i m a g e / Enter"),
         ("media_edit", ": m e d i a Enter j j e"),
         ("media_uses", ": m e d i a Enter j j w"),
@@ -129,10 +135,8 @@ async fn golden_media() {
         ("media_upload", ": m e d i a Enter n"),
         ("media_delete", ": m e d i a Enter x"),
         ("media_delete_used", ": m e d i a Enter j j x"),
-    ] {
-        let mut ana = Operator::sits_down(&site).await;
-        ana.press(keys).await.is_golden(name);
-    }
+    ];
+    golden(&site, &screens).await;
     // What is done counts at the service.
     let mut ana = Operator::sits_down(&site).await;
     ana.press(": m e d i a Enter e").await.types("en: Our logo").await.press("Ctrl-s").await;
@@ -155,14 +159,8 @@ async fn golden_inbox() {
     let site = with_inbox().await;
     let main =
         [("inbox", "9 j"), ("inbox_one", "9 Enter"), ("analytics", ": f u n n e l s Enter a j")];
-    for (name, keys) in main {
-        let mut ana = Operator::sits_down(&site).await;
-        ana.press(keys).await;
-        for (width, height) in SIZES {
-            ana.resize(width, height).is_golden(&format!("{name}_{width}x{height}"));
-        }
-    }
-    for (name, keys) in [
+    golden_in_all_sizes(&site, &main).await;
+    let screens = [
         ("inbox_filter", "9 / v i s i t : a b"),
         ("inbox_marked", "9 Space j Space"),
         ("inbox_all", "9 l * x"),
@@ -176,10 +174,8 @@ async fn golden_inbox() {
         ("funnels", ": f u n n e l s Enter"),
         ("funnels_new", ": f u n n e l s Enter n"),
         ("funnel", ": f u n n e l s Enter Enter j j"),
-    ] {
-        let mut ana = Operator::sits_down(&site).await;
-        ana.press(keys).await.is_golden(name);
-    }
+    ];
+    golden(&site, &screens).await;
 }
 
 /// Pages, one as a tree, its revisions and the widgets, in all sizes; and what is asked there.
@@ -192,14 +188,8 @@ async fn golden_pages() {
         ("revisions", ": p a g e s Enter r j"),
         ("widgets", ": w i d g e t s Enter / r e a s o n s Enter"),
     ];
-    for (name, keys) in main {
-        let mut ana = Operator::sits_down(&site).await;
-        ana.press(keys).await;
-        for (width, height) in SIZES {
-            ana.resize(width, height).is_golden(&format!("{name}_{width}x{height}"));
-        }
-    }
-    for (name, keys) in [
+    golden_in_all_sizes(&site, &main).await;
+    let screens = [
         ("pages_filter", ": p a g e s Enter / l a n g : d e Enter"),
         ("pages_publish", ": p a g e s Enter P"),
         ("pages_schedule", ": p a g e s Enter t"),
@@ -222,18 +212,14 @@ async fn golden_pages() {
         ("revisions_tree", ": p a g e s Enter r j d"),
         ("revisions_restore", ": p a g e s Enter r j R"),
         ("widgets_rebuild", ": w i d g e t s Enter b"),
-    ] {
-        let mut ana = Operator::sits_down(&site).await;
-        ana.press(keys).await.is_golden(name);
-    }
+    ];
+    golden(&site, &screens).await;
     for (note, ttl_s) in [(Some("the agency"), 604_800), (None, 86_400), (Some("日本"), 3_600)] {
         site.page("link", json!({"page_id": 1, "note": note, "ttl_s": ttl_s})).await;
     }
     let mut ana = Operator::sits_down(&site).await;
     ana.press(": p a g e s Enter w j j").await;
-    for (width, height) in SIZES {
-        ana.resize(width, height).is_golden(&format!("links_{width}x{height}"));
-    }
+    ana.is_golden_in_all_sizes("links");
     ana.press("x").await.resize(100, 30).is_golden("links_delete");
 }
 

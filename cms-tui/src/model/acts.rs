@@ -69,8 +69,7 @@ impl Model {
     /// are read again, but not for each key.
     fn refuse(&mut self, why: String, lacks_right: bool) -> Vec<Effect> {
         if !lacks_right {
-            self.tell(Role::Warn, why);
-            return Vec::new();
+            return self.only_tell(Role::Warn, why);
         }
         self.tell(Role::Warn, format!("{why}; Ctrl-r asks again"));
         if self.now - self.asked_who_at < WHO_MS { Vec::new() } else { self.ask_who() }
@@ -106,10 +105,7 @@ impl Model {
                 let noun = self.screen().map_or("", |screen| screen.noun());
                 match find(&format!("{noun}.show")) {
                     Some(show) => self.run(show),
-                    None => {
-                        self.tell(Role::Warn, format!("Edit: {READONLY}"));
-                        Vec::new()
-                    }
+                    None => self.only_tell(Role::Warn, format!("Edit: {READONLY}")),
                 }
             }
             "list" => {
@@ -205,11 +201,10 @@ impl Model {
     fn choose_context(&mut self) -> Vec<Effect> {
         let names = self.contexts.clone();
         if names.is_empty() {
-            self.tell(
+            return self.only_tell(
                 Role::Plain,
                 "There is no context: cms context add NAME --url URL makes one.",
             );
-            return Vec::new();
         }
         let menu = Menu::new("Go to another site", names.clone(), move |n| {
             names.into_iter().nth(n).map(Step::Context).unwrap_or_default()
@@ -222,8 +217,7 @@ impl Model {
         if text.len() > MOST_COPIED {
             let size = text.len() / 1000;
             let say = format!("{size} KB are too long to copy; terminals take 56 KB.");
-            self.tell(Role::Warn, say);
-            return Vec::new();
+            return self.only_tell(Role::Warn, say);
         }
         // Do not show a secret once more.
         let is_line = self.over.is_empty() && !text.contains('\n');
@@ -237,17 +231,13 @@ impl Model {
         match words {
             Ok(words) if self.readonly => {
                 let line = text::safe(&words.join(" ")).into_owned();
-                self.tell(Role::Warn, format!("{line}: {READONLY}"));
-                Vec::new()
+                self.only_tell(Role::Warn, format!("{line}: {READONLY}"))
             }
             Ok(words) => {
                 let words = words.into_iter().skip_while(|word| word == "cms").collect();
                 self.step(Step::Run(words))
             }
-            Err(why) => {
-                self.tell(Role::Bad, format!("✗ {why}"));
-                Vec::new()
-            }
+            Err(why) => self.only_tell(Role::Bad, format!("✗ {why}")),
         }
     }
 

@@ -183,6 +183,7 @@ pub(crate) struct Start {
 }
 
 /// The whole state of the interface.
+#[derive(Default)]
 pub(crate) struct Model {
     pub(crate) site: String,
     /// What names the site on a command line, such as `--context prod`.
@@ -261,38 +262,12 @@ impl Model {
             map: start.map,
             theme: start.theme,
             now: start.now,
-            who: String::new(),
-            rights: None,
-            is_met: false,
-            asked_who_at: 0,
-            stack: Vec::new(),
-            visited: Vec::new(),
-            visited_at: 0,
-            over: Vec::new(),
-            kept: Vec::new(),
-            told: None,
-            line: None,
-            link: Link::Connecting,
-            is_live: false,
             is_watched: start.is_watched,
-            wants_reload: false,
-            followed_at: 0,
             tickets: start.tickets,
             seed: start.seed,
-            pending: BTreeMap::new(),
-            ahead: None,
-            changing: BTreeMap::new(),
-            forgotten: Vec::new(),
-            running: None,
-            lines: BTreeMap::new(),
-            undo: Vec::new(),
-            redo: Vec::new(),
-            pause: 0,
-            guard: None,
             remembered: start.remembered,
             is_dirty: true,
-            tabs_at: RefCell::default(),
-            is_too_small: Cell::default(),
+            ..Self::default()
         };
         let mut effects = model.ask_who();
         let noun = start.noun.unwrap_or_else(|| model.remembered.noun.clone());
@@ -322,6 +297,12 @@ impl Model {
 
     pub(crate) fn tell(&mut self, role: Role, text: impl Into<String>) {
         self.told = Some((role, text.into()));
+    }
+
+    /// As [`Self::tell`], where nothing else is to be done.
+    fn only_tell(&mut self, role: Role, text: impl Into<String>) -> Vec<Effect> {
+        self.tell(role, text);
+        Vec::new()
     }
 }
 
@@ -367,10 +348,7 @@ fn take(model: &mut Model, msg: Msg) -> Vec<Effect> {
             model.saved(number, outcome);
             Vec::new()
         }
-        Msg::Failed(why) => {
-            model.tell(Role::Bad, format!("✗ {why}"));
-            Vec::new()
-        }
+        Msg::Failed(why) => model.only_tell(Role::Bad, format!("✗ {why}")),
         Msg::Quit => vec![Effect::Quit],
         Msg::Resize
         | Msg::Tick(_)

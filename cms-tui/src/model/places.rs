@@ -127,8 +127,7 @@ impl Model {
     pub(super) fn go_to_neighbour(&mut self, from: Origin, by: isize) -> Vec<Effect> {
         let [.., below, top] = &mut self.stack[..] else { return Vec::new() };
         if top.id != from.screen || below.screen.list().is_none() {
-            self.tell(Role::Plain, "There is no list below: Esc goes back.");
-            return Vec::new();
+            return self.only_tell(Role::Plain, "There is no list below: Esc goes back.");
         }
         let before = below.screen.row().cloned();
         let step = below.screen.move_list(if by < 0 { "up" } else { "down" });
@@ -216,8 +215,7 @@ impl Model {
             return Vec::new();
         }
         if self.is_local {
-            self.tell(Role::Plain, "A site that is opened here needs no login.");
-            return Vec::new();
+            return self.only_tell(Role::Plain, "A site that is opened here needs no login.");
         }
         // Windows with unsaved or secret text are kept until the login is over.
         self.kept.append(&mut self.over);
@@ -228,8 +226,7 @@ impl Model {
 
     pub(super) fn log_out(&mut self) -> Vec<Effect> {
         if self.is_local {
-            self.tell(Role::Plain, "A site that is opened here has no session.");
-            return Vec::new();
+            return self.only_tell(Role::Plain, "A site that is opened here has no session.");
         }
         let call = get::<Logout>(&NoQuery {}).map(|call| call.then(|_| Step::LoggedOut));
         self.step(call.into())

@@ -147,8 +147,7 @@ impl Model {
                 Answer::Wrong => {
                     let what = confirm.wanted();
                     let say = format!("This is not the {what}: type it as shown, or press Esc.");
-                    self.tell(Role::Warn, say);
-                    Vec::new()
+                    self.only_tell(Role::Warn, say)
                 }
                 Answer::No => {
                     self.tell(Role::Plain, "Nothing was done.");
@@ -225,8 +224,7 @@ impl Model {
                     Some(action) => self.run(action),
                     None => {
                         let say = format!("There is no command {}: ? lists all.", safe(&typed));
-                        self.tell(Role::Warn, say);
-                        Vec::new()
+                        self.only_tell(Role::Warn, say)
                     }
                 };
             }

@@ -77,12 +77,10 @@ impl Model {
         none: &str,
     ) -> Vec<Effect> {
         if self.is_acting() {
-            self.tell(Role::Warn, "Another act is still under way.");
-            return Vec::new();
+            return self.only_tell(Role::Warn, "Another act is still under way.");
         }
         let Some(Undo { number, rows, whole }) = undo else {
-            self.tell(Role::Plain, none);
-            return Vec::new();
+            return self.only_tell(Role::Plain, none);
         };
         if let Some(whole) = whole {
             return self.step(whole(number));

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use cms_http::wire::{NoBody, Operation, parameters::ById};
+use cms_http::wire::{
+    NoBody, Operation,
+    parameters::{ById, OneOrList},
+};
 use serde_json::{Map, Value as Json};
 
 use crate::{
     actions::Scene,
     calls::Fault,
-    step::{
-        Act, Bulk, BulkCall, CallOf, Calling, Checked, Menu, Patch, Reread, Step, get, send_json,
-    },
+    step::{Act, Bulk, BulkCall, Calling, Checked, Menu, Patch, Reread, Step, get, send_json},
     text::count,
     widgets::ask::Confirm,
 };
@@ -21,6 +22,14 @@ pub(crate) fn id(row: &Json) -> i64 {
 
 pub(crate) fn by_id(row: &Json) -> ById {
     ById { id: id(row) }
+}
+
+/// Reads a row of a list again.
+pub(crate) fn again<O>(row: &Json) -> Result<Calling, Fault>
+where
+    O: Operation<Query = OneOrList, Body = NoBody>,
+{
+    get::<O>(&OneOrList { id: Some(id(row)), ..OneOrList::default() })
 }
 
 /// The name that people gave it.
@@ -45,6 +54,15 @@ pub(crate) struct Kind {
 }
 
 impl Kind {
+    /// A kind whose members are sent as they are read.
+    pub(crate) const fn new(
+        what: &'static str,
+        again: fn(&Json) -> Result<Calling, Fault>,
+        judged: &'static [&'static str],
+    ) -> Self {
+        Self { what, again, judged, unread: &[], body: |members| members }
+    }
+
     pub(crate) fn again(&self, row: &Json) -> Reread {
         let (again, row) = (self.again, row.clone());
         Arc::new(move || again(&row))
@@ -56,6 +74,19 @@ fn members<'a>(row: &Json, names: impl Iterator<Item = &'a str>) -> Map<String, 
     names.filter_map(|name| Some((name.to_owned(), row.get(name)?.clone()))).collect()
 }
 
+/// The members that are to be written, as the row has them.
+pub(crate) fn before(row: &Json, wanted: &Map<String, Json>) -> Map<String, Json> {
+    members(row, wanted.keys().map(String::as_str))
+}
+
+/// Members that others changed meanwhile, to values other than those wanted.
+pub(crate) fn clashes(seen: &Json, wanted: &Map<String, Json>, now: &Json) -> Vec<String> {
+    let clash = |(name, value): &(&String, &Json)| {
+        now[name.as_str()] != seen[name.as_str()] && now[name.as_str()] != **value
+    };
+    wanted.iter().filter(clash).map(|(name, _)| name.clone()).collect()
+}
+
 /// Members written over a row as it was seen.
 fn patch<O: Operation<Query = ById>>(kind: &Kind, row: &Json, wanted: Map<String, Json>) -> Patch {
     let (by, body) = (by_id(row), kind.body);
@@ -63,7 +94,7 @@ fn patch<O: Operation<Query = ById>>(kind: &Kind, row: &Json, wanted: Map<String
         name: name(row),
         again: kind.again(row),
         write: Arc::new(move |members| send_json::<O>(&by, body(members))),
-        seen: members(row, wanted.keys().map(String::as_str)),
+        seen: before(row, &wanted),
         has_undo: !wanted.keys().any(|name| kind.unread.contains(&name.as_str())),
         wanted,
     }
@@ -119,19 +150,8 @@ where
     O: Operation<Query = ById, Body = NoBody>,
 {
     let (name, by) = (name(row), by_id(row));
-    let said = name.clone();
-    let call: CallOf = Arc::new(move |now| {
-        let call = get::<O>(&by)?.if_match(now.etag.clone());
-        Ok(BulkCall::new(said.clone(), call, None))
-    });
-    let row = Checked {
-        name: name.clone(),
-        again: kind.again(row),
-        seen: members(row, kind.judged.iter().copied()),
-        wanted: Map::new(),
-        merges: false,
-        call,
-    };
+    let seen = members(row, kind.judged.iter().copied());
+    let row = Checked::deleted(name.clone(), kind.again(row), seen, move || get::<O>(&by));
     let act = Act::one(row, "is deleted", "delete it all the same");
     let text = format!("Delete {name} for good? {cost}");
     Step::Confirm(Confirm::new(text, move || act.step()).typing(name))

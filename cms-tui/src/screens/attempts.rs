@@ -1,22 +1,8 @@
 //! Wrong logins of the last hour, by network.
 
-use cms_http::wire::{
-    auth::{ClearAttempts, ListAttempts, Whose},
-    parameters::{Limit, Listing},
-};
-use serde_json::Value as Json;
+use cms_http::wire::auth::{ClearAttempts, ListAttempts, Whose};
 
-use super::{
-    browser::{ListQuery, Spec, by_id},
-    cells::{Cell, Column, age, column, members, plain},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Step, get},
-    theme::Role,
-    widgets::window::PAGE,
-};
+use super::{browser::by_id, prelude::*};
 
 pub(crate) static SPEC: Spec = Spec {
     rows: |_, data| by_id(data, "network"),
@@ -54,9 +40,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "clear" => {
             let address = network.split('/').next().unwrap_or_default().to_owned();
             let said = format!("{network} may log in again");
-            get::<ClearAttempts>(&Whose { address })
-                .map(|call| call.then(move |_| Step::did(said)))
-                .into()
+            get::<ClearAttempts>(&Whose { address }).did(said)
         }
         _ => Step::None,
     }

@@ -1,22 +1,8 @@
 //! The audit log: who did what to which row.
 
-use cms_http::wire::{
-    audit::{List, WhichAuditRows as Which},
-    parameters::Limit,
-};
-use serde_json::Value as Json;
+use cms_http::wire::audit::{List, WhichAuditRows as Which};
 
-use super::{
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, clock, column, plain, plain_text},
-    filter_words::{Word, pieces, unknown},
-};
-use crate::{
-    calls::Fault,
-    step::{Calling, Step, get},
-    theme::Role,
-    widgets::window::PAGE,
-};
+use super::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     tokens: Some(|_| TOKENS.to_owned()),
@@ -55,7 +41,7 @@ fn who(row: &Json, name: &str, _: i64) -> Cell {
     let actor = &row[name];
     let kind = plain_text(&actor["kind"]);
     let text = match actor["name"].as_str() {
-        Some(name) => format!("{kind} {}", crate::text::safe(name)),
+        Some(name) => format!("{kind} {}", safe(name)),
         None => kind,
     };
     (text, Role::Plain)

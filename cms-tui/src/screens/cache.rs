@@ -2,28 +2,10 @@
 
 use std::sync::Arc;
 
-use cms_http::wire::{
-    cache::{Clear, Read, Update, Which},
-    parameters::NoQuery,
-};
-use serde_json::{Value as Json, json};
+use cms_http::wire::cache::{Clear, Read, Update, Which};
 
-use super::{
-    browser::{ListQuery, Spec},
-    cells::{Column, active, column, number, plain},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Act, Calling, Confirm, Form, Patch, Step, get, send_json},
-    text::safe,
-    theme::Role,
-    widgets::{
-        field::{Field, Kind},
-        input::Input,
-        window::Row,
-    },
-};
+use super::{cells::number, prelude::*};
+use crate::step::Patch;
 
 pub(crate) static SPEC: Spec = Spec {
     rows: |_, data| vec![Row { id: "cache".to_owned(), json: data }],
@@ -47,7 +29,7 @@ fn columns(_: &Json) -> Vec<Column> {
     ]
 }
 
-fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Lines {
     let (hits, misses) = (row["hits"].as_f64(), row["misses"].as_f64());
     let (hits, all) = (hits.unwrap_or(0.0), hits.unwrap_or(0.0) + misses.unwrap_or(0.0));
     let mut lines = Vec::new();
@@ -56,7 +38,7 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)
         lines.push((Role::Plain, share));
     }
     lines.push((Role::Title, "Never kept, with all paths below".to_owned()));
-    let never = row["exclude"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let never = texts(&row["exclude"]);
     lines.extend(never.map(|path| (Role::Plain, format!("  {}", safe(path)))));
     lines
 }
@@ -64,12 +46,11 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)
 /// Changes the settings, and back with undo.
 fn change(row: &Json, wanted: Json, done: &str) -> Step {
     let wanted = wanted.as_object().cloned().unwrap_or_default();
-    let seen = wanted.keys().filter_map(|name| Some((name.clone(), row.get(name)?.clone())));
     let patch = Patch {
         name: "The cache".to_owned(),
         again: Arc::new(|| get::<Read>(&NoQuery {})),
         write: Arc::new(|members| send_json::<Update>(&NoQuery {}, members)),
-        seen: seen.collect(),
+        seen: acts::before(row, &wanted),
         wanted,
         has_undo: true,
     };
@@ -83,21 +64,18 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "toggle" => change(&row, json!({"enabled": true}), "is on"),
         "edit" => edit(row),
         "clear" => Step::Confirm(Confirm::new("Forget all kept replies?", || {
-            get::<Clear>(&Which { path: None })
-                .map(|call| call.then(|_| Step::did("All kept replies are forgotten")))
-                .into()
+            get::<Clear>(&Which { path: None }).did("All kept replies are forgotten")
         })),
         _ => Step::None,
     }
 }
 
 fn edit(row: Json) -> Step {
-    let never = row["exclude"].as_array().into_iter().flatten().filter_map(Json::as_str);
-    let mut lines = Input::of(&never.collect::<Vec<_>>().join("\n"));
-    lines.is_multiline = true;
+    let never = texts(&row["exclude"]);
+    let never = never.collect::<Vec<_>>().join("\n");
     let fields = vec![
         Field::number("ttl_s", "Seconds", &row["ttl_s"].to_string()).required(),
-        Field::new("exclude", "Never", Kind::Text(lines)).hint("a beginning of paths each line"),
+        Field::lines("exclude", "Never", &never).hint("a beginning of paths each line"),
     ];
     Form::new("How long replies are kept", fields, move |values| {
         let text = values.text("exclude");

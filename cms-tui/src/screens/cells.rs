@@ -6,6 +6,9 @@ use crate::{moment, text, theme::Role};
 
 pub(crate) type Cell = (String, Role);
 
+/// Lines of text, and what each means.
+pub(crate) type Lines = Vec<(Role, String)>;
+
 /// Makes a cell of a row's member.
 pub(crate) type Show = fn(&Json, &str, i64) -> Cell;
 
@@ -30,6 +33,16 @@ impl Column {
     pub(crate) fn from(self, from: usize) -> Self {
         Self { from, ..self }
     }
+}
+
+/// The items of a list.
+pub(crate) fn items(value: &Json) -> &[Json] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The texts of a list.
+pub(crate) fn texts(value: &Json) -> impl Iterator<Item = &str> {
+    items(value).iter().filter_map(Json::as_str)
 }
 
 /// A value as one line.
@@ -89,8 +102,24 @@ pub(crate) fn status(row: &Json, name: &str, _: i64) -> Cell {
     (format!("{sign} {}", text::safe(status)), role)
 }
 
+/// What stands for details that are not read yet.
+pub(crate) fn loading() -> (Role, String) {
+    (Role::Quiet, "Loading …".to_owned())
+}
+
+/// A text of several lines in so many cells, each line behind the indent.
+pub(crate) fn paragraph(role: Role, indent: &str, text: &str, cells: usize) -> Lines {
+    let lines = text::wrapped(text, cells).into_iter();
+    lines.map(|line| (role, format!("{indent}{line}"))).collect()
+}
+
+/// Why something failed; nothing when it did not.
+pub(crate) fn reason(why: &Json) -> Lines {
+    paragraph(Role::Bad, "", why.as_str().unwrap_or_default(), 76)
+}
+
 /// Members, a line each.
-pub(crate) fn members(value: &Json, names: &[(&str, &str)], now: i64) -> Vec<(Role, String)> {
+pub(crate) fn members(value: &Json, names: &[(&str, &str)], now: i64) -> Lines {
     let line = |(label, name): &(&str, &str)| {
         let member = &value[*name];
         let mut text = plain_text(member);
@@ -106,12 +135,7 @@ pub(crate) fn members(value: &Json, names: &[(&str, &str)], now: i64) -> Vec<(Ro
 
 /// The plain members of a row besides `named` and `known`, a line each. So a member that the
 /// service adds is seen at once. The title of a preview has the id.
-pub(crate) fn others(
-    row: &Json,
-    named: &[(&str, &str)],
-    known: &[&str],
-    now: i64,
-) -> Vec<(Role, String)> {
+pub(crate) fn others(row: &Json, named: &[(&str, &str)], known: &[&str], now: i64) -> Lines {
     let is_other = |(name, value): &(&String, &Json)| {
         let name = name.as_str();
         let is_plain = value.is_string() || value.is_number() || value.is_boolean();

@@ -1,22 +1,8 @@
 //! Content tables: what there is to edit.
 
-use cms_http::wire::{
-    parameters::Limit,
-    tables::{Read, WhichTables as Which},
-};
-use serde_json::Value as Json;
+use cms_http::wire::tables::{Read, WhichTables as Which};
 
-use super::{
-    browser::{ListQuery, Spec, by_id},
-    cells::{Column, column, number, plain, plain_text, yes},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Place, Step, get},
-    theme::Role,
-    widgets::{viewer::Viewer, window::PAGE},
-};
+use super::{browser::by_id, cells::number, prelude::*};
 
 pub(crate) static SPEC: Spec = Spec {
     rows: |_, data| by_id(data, "name"),
@@ -42,8 +28,8 @@ fn columns(_: &Json) -> Vec<Column> {
 }
 
 /// The columns of a table.
-fn described(row: &Json) -> Vec<(Role, String)> {
-    let columns = row["columns"].as_array().into_iter().flatten();
+fn described(row: &Json) -> Lines {
+    let columns = items(&row["columns"]).iter();
     let line = |column: &Json| {
         let mut text =
             format!("{:<22} {:<12}", plain_text(&column["name"]), plain_text(&column["type"]));
@@ -54,12 +40,12 @@ fn described(row: &Json) -> Vec<(Role, String)> {
             }
         }
         if let Some(table) = column["references"].as_str() {
-            text.push_str(&format!(" → {}", crate::text::safe(table)));
+            text.push_str(&format!(" → {}", safe(table)));
         }
         (Role::Plain, text)
     };
     let mut lines: Vec<_> = columns.map(line).collect();
-    let indexes = row["indexes"].as_array().into_iter().flatten();
+    let indexes = items(&row["indexes"]).iter();
     lines.extend(indexes.map(|index| (Role::Quiet, format!("index {}", plain_text(index)))));
     lines
 }

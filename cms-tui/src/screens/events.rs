@@ -1,27 +1,9 @@
 //! Events: those that are known, and those that have happened.
 
-use cms_http::wire::{
-    events::{Emit, List, Messages, Named, Which},
-    parameters::{Limit, Moment, NoQuery},
-};
-use serde_json::{Value as Json, json};
+use cms_http::wire::events::{Emit, List, Messages, Named, Which};
 
-use super::{
-    browser::{ListQuery, Spec, by_id},
-    cells::{Column, clock, column, plain},
-    filter_words::{Word, pieces, since, unknown},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Form, Step, get, send_json},
-    widgets::{
-        field::{Field, Kind},
-        input::Input,
-        viewer::{Viewer, json_lines},
-        window::PAGE,
-    },
-};
+use super::{browser::by_id, prelude::*};
+use crate::widgets::{field::Kind, input::Input};
 
 /// Known events.
 pub(crate) static KNOWN: Spec = Spec {
@@ -67,10 +49,7 @@ fn happened(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     for piece in &pieces(asked.filter) {
         match piece.word() {
             Word::Token("event", value) | Word::Text(value) => which.event = Some(value.to_owned()),
-            Word::Token("since", value) => {
-                let at = since(value, asked.now).ok_or_else(|| unknown(value, "since:2h"))?;
-                which.since = Some(Moment(at));
-            }
+            Word::Token("since", value) => which.since = since_at(value, asked.now, "since:2h")?,
             Word::Token(name, _) => return Err(unknown(name, TOKENS)),
         }
     }
@@ -91,16 +70,11 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
     match verb {
         "show" => {
             let name = row["event_name"].as_str().unwrap_or_default().to_owned();
-            get::<List>(&named(&row))
-                .map(|call| call.then(move |reply| Step::View(Viewer::json(name, &reply.data))))
-                .into()
+            get::<List>(&named(&row)).view(name)
         }
         "payload" => message(&row)
-            .map(|call| {
-                call.then(|reply| Step::View(Viewer::json("What is sent", &reply.data["payload"])))
-            })
-            .into(),
-        "emit" => get::<List>(&named(&row)).map(|call| call.then(|reply| emit(&reply.data))).into(),
+            .then(|reply| Step::View(Viewer::json("What is sent", &reply.data["payload"]))),
+        "emit" => get::<List>(&named(&row)).then(|reply| emit(&reply.data)),
         _ => Step::None,
     }
 }
@@ -118,13 +92,12 @@ fn emit(event: &Json) -> Step {
     // What the data must look like, where the service knows that.
     let example = event.get("example").filter(|example| !example.is_null());
     let text = example.and_then(|example| serde_json::to_string_pretty(example).ok());
-    let mut data = Input::of(text.as_deref().unwrap_or("{}"));
-    data.is_multiline = true;
+    let data = Input::lines(text.as_deref().unwrap_or("{}"));
     let fields = vec![Field::new("data", "Data", Kind::Json(data)).hint("a JSON object")];
     Form::new(format!("Raise {name}"), fields, move |values| {
         let said = format!("{name} is raised");
         let event = json!({"event": name, "data": values.all["data"]});
-        send_json::<Emit>(&NoQuery {}, event).map(|call| call.then(move |_| Step::did(said))).into()
+        send_json::<Emit>(&NoQuery {}, event).did(said)
     })
     .step()
 }

@@ -3,6 +3,10 @@
 //! A blank ends a word, except between quotes. There `\"` is a quote and `\\` a backslash. Signs
 //! such as `:` count only before the first quote of a word, so that `"a:b"` is text.
 
+use std::str::FromStr;
+
+use cms_http::wire::parameters::Moment;
+
 use crate::calls::Fault;
 
 /// What a word says: a token with its value, or free text.
@@ -122,6 +126,16 @@ pub(crate) fn fits(filter: &str, text: &str) -> bool {
 /// The fault for an unknown word; it names the known ones.
 pub(crate) fn unknown(word: &str, known: &str) -> Fault {
     Fault::new(format!("{word} is not understood; type {known}"))
+}
+
+/// The value of a word, such as a number; the fault names the example.
+pub(crate) fn parsed<T: FromStr>(value: &str, example: &str) -> Result<Option<T>, Fault> {
+    value.parse::<T>().map(Some).map_err(|_| unknown(value, example))
+}
+
+/// As [`since`], as the service takes it.
+pub(crate) fn since_at(value: &str, now: i64, example: &str) -> Result<Option<Moment>, Fault> {
+    since(value, now).map(|at| Some(Moment(at))).ok_or_else(|| unknown(value, example))
 }
 
 /// A time: RFC 3339, or so long ago: `30m`, `12h`, `7d`.

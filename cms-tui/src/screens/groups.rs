@@ -4,46 +4,22 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use cms_http::wire::{
     checklist::{Apply, Table},
-    parameters::{Limit, Listing, NoQuery, OneOrList},
     permissions,
     user_groups::{Create, Delete, Read, Update},
 };
-use serde_json::{Map, Value as Json, json};
 
-use super::{
-    acts::{self, Kind, id, name},
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, age, column, others, plain},
-};
-use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
-    step::{Act, BulkCall, Calling, Checked, Form, Step, get, send_json},
-    text::{count, safe},
-    theme::Role,
-    widgets::{field::Field, form::Values, viewer::Viewer},
-};
+use super::{acts::Kind, prelude::*};
 
 pub(crate) static SPEC: Spec = Spec {
     preview,
     open: Some(|row, _| with_permissions(Some(row.clone()))),
     empty: "No groups. n makes one.",
     sorts: |_| ["name", "created_at"].map(str::to_owned).to_vec(),
-    ..Spec::new("groups", |_| "Groups".to_owned(), columns, list, act)
+    ..Spec::new("groups", |_| "Groups".to_owned(), columns, listed::<Read>, act)
 };
 
 /// How groups are changed.
-static GROUP: Kind = Kind {
-    what: "group",
-    again: |row| get::<Read>(&OneOrList { id: Some(id(row)), ..OneOrList::default() }),
-    judged: &["name", "rights", "members"],
-    unread: &[],
-    body: |members| members,
-};
-
-fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&OneOrList { id: None, list: asked.page() })
-}
+static GROUP: Kind = Kind::new("group", acts::again::<Read>, &["name", "rights", "members"]);
 
 fn columns(_: &Json) -> Vec<Column> {
     vec![
@@ -61,13 +37,13 @@ fn rights(row: &Json, name: &str, _: i64) -> Cell {
     }
 }
 
-fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Lines {
     let mut lines = others(row, &[], &["name", "rights", "members", "created_at"], now);
     match row["rights"].as_array() {
         None => lines.push((Role::Warn, "Its members may do everything.".to_owned())),
         Some(keys) if keys.is_empty() => lines.push((Role::Quiet, "It has no rights.".to_owned())),
-        Some(keys) => {
-            let keys = keys.iter().filter_map(Json::as_str);
+        _ => {
+            let keys = texts(&row["rights"]);
             lines.extend(keys.map(|key| (Role::Plain, safe(key).into_owned())));
         }
     }
@@ -87,15 +63,11 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
             })
             .step()
         }
-        "permissions" => get::<permissions::List>(&all())
-            .map(|call| {
-                call.then(|reply| {
-                    let lines = options(&reply).into_iter();
-                    let line = |(plugin, key)| (Role::Plain, format!("{plugin:<16} {key}"));
-                    Step::View(Viewer::new("Permission keys", lines.map(line).collect()))
-                })
-            })
-            .into(),
+        "permissions" => get::<permissions::List>(&all()).then(|reply| {
+            let lines = options(&reply).into_iter();
+            let line = |(plugin, key)| (Role::Plain, format!("{plugin:<16} {key}"));
+            Step::View(Viewer::new("Permission keys", lines.map(line).collect()))
+        }),
         "delete" => acts::delete::<Delete>(&GROUP, &row, ""),
         _ => Step::None,
     }
@@ -107,21 +79,19 @@ fn all() -> Listing {
 
 /// Plugin and key of every permission.
 fn options(known: &Reply) -> Vec<(String, String)> {
-    let known = known.data.as_array().into_iter().flatten();
+    let known = items(&known.data).iter();
     let text = |row: &Json, name: &str| safe(row[name].as_str().unwrap_or("")).into_owned();
     known.map(|row| (text(row, "plugin"), text(row, "key"))).collect()
 }
 
 /// Reads the permission keys, then shows the form.
 fn with_permissions(row: Option<Json>) -> Step {
-    let call = get::<permissions::List>(&all());
-    call.map(|call| call.then(move |reply| form(row, &reply).step())).into()
+    get::<permissions::List>(&all()).then(move |reply| form(row, &reply).step())
 }
 
 fn form(row: Option<Json>, known: &Reply) -> Form {
     let given = row.clone().unwrap_or_default();
-    let held = given["rights"].as_array().into_iter().flatten();
-    let held: BTreeSet<_> = held.filter_map(Json::as_str).map(str::to_owned).collect();
+    let held: BTreeSet<_> = texts(&given["rights"]).map(str::to_owned).collect();
     let is_admin = given["rights"] == "0";
     let mut fields = vec![
         Field::flag("admin", "Everything", is_admin),
@@ -132,9 +102,7 @@ fn form(row: Option<Json>, known: &Reply) -> Form {
         return Form::new("New group", fields, |values| {
             let body = json!({"name": values.text("name"), "rights": rights_of(values)});
             let said = format!("{} is made", values.text("name"));
-            send_json::<Create>(&NoQuery {}, body)
-                .map(|call| call.then(move |_| Step::did(said)))
-                .into()
+            send_json::<Create>(&NoQuery {}, body).did(said)
         });
     };
     Form::new(format!("Rights of {}", name(&row)), fields, move |values| {
@@ -164,7 +132,7 @@ fn change_rights(row: &Json, wanted: Json) -> Step {
     };
     let (add, remove) = (without(want, seen), without(seen, want));
     if add.is_empty() && remove.is_empty() {
-        return Step::Tell("Nothing was changed.".to_owned());
+        return Step::tell("Nothing was changed.");
     }
     Act::one(granted(row.clone(), add, remove), DONE, "").step()
 }
@@ -173,7 +141,7 @@ fn change_rights(row: &Json, wanted: Json) -> Step {
 fn granted(row: Json, add: Vec<Json>, remove: Vec<Json>) -> Checked {
     let seen = Map::from_iter([("rights".to_owned(), row["rights"].clone())]);
     let (again, known) = (GROUP.again(&row), row.clone());
-    let call = Arc::new(move |now: &crate::calls::Reply| {
+    let call = Arc::new(move |now: &Reply| {
         if !now.data["rights"].is_array() {
             return Err(Fault::new("Its members may do everything meanwhile: look again."));
         }
@@ -183,7 +151,7 @@ fn granted(row: Json, add: Vec<Json>, remove: Vec<Json>) -> Checked {
         });
         let call = send_json::<Apply>(&Table::default(), body)?;
         let (mut row, add, remove) = (known.clone(), add.clone(), remove.clone());
-        let undo = move |reply: &crate::calls::Reply| {
+        let undo = move |reply: &Reply| {
             row["rights"] = reply.data.clone();
             Some(granted(row, remove, add))
         };

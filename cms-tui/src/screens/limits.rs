@@ -1,19 +1,8 @@
 //! Limits: buckets of callers that are not full.
 
 use cms_http::wire::limits::{Read, Reset, Which, Whose};
-use serde_json::Value as Json;
 
-use super::{
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, column, plain, plain_text},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Step, get},
-    theme::Role,
-    widgets::window::Row,
-};
+use super::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     rows,
@@ -28,10 +17,10 @@ fn list(_: &ListQuery<'_>) -> Result<Calling, Fault> {
 
 /// A row for each bucket that is used; with the kinds, for the preview.
 fn rows(_: &Json, data: Json) -> Vec<Row> {
-    let used = data["used"].as_array().cloned().unwrap_or_default();
+    let used = items(&data["used"]).to_vec();
     let row = |mut json: Json| {
         let id = format!("{} {}", plain_text(&json["owner"]), plain_text(&json["bucket"]));
-        let kinds = data["buckets"].as_array().into_iter().flatten();
+        let kinds = items(&data["buckets"]).iter();
         let kind = kinds.into_iter().find(|kind| kind["bucket"] == json["bucket"]);
         json["per_second"] = kind.map(|kind| kind["per_second"].clone()).unwrap_or_default();
         json["store"] = data["store"].clone();
@@ -55,7 +44,7 @@ fn left(row: &Json, name: &str, _: i64) -> Cell {
     (left.to_string(), if left == 0 { Role::Bad } else { Role::Plain })
 }
 
-fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Lines {
     let (left, of) =
         (row["remaining"].as_f64().unwrap_or(0.0), row["limit"].as_f64().unwrap_or(1.0));
     let full = (of - left) / row["per_second"].as_f64().filter(|rate| *rate > 0.0).unwrap_or(1.0);
@@ -67,11 +56,9 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)
 
 fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let owner = scene.row.and_then(|row| row["owner"].as_str()).unwrap_or_default().to_owned();
-    match verb {
-        "reset" => {
-            let said = format!("The buckets of {owner} are full");
-            get::<Reset>(&Whose { owner }).map(|call| call.then(move |_| Step::did(said))).into()
-        }
-        _ => Step::None,
+    if verb != "reset" {
+        return Step::None;
     }
+    let said = format!("The buckets of {owner} are full");
+    get::<Reset>(&Whose { owner }).did(said)
 }

@@ -1,30 +1,9 @@
 //! Login at a running site: password, then code; the first login sets up the authenticator.
 
-use cms_http::wire::{
-    auth::{Login, Verify},
-    parameters::NoQuery,
-};
-use ratatui::{
-    Frame,
-    layout::{Constraint, Layout, Rect},
-    text::Line,
-};
-use serde_json::{Value as Json, json};
+use cms_http::wire::auth::{Login, Verify};
 
-use super::{Look, Screen};
-use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
-    step::{Form, Step, send_json},
-    text::safe,
-    theme::Role,
-    widgets::{
-        draw::{lines, pane},
-        field::Field,
-        qr,
-        viewer::Viewer,
-    },
-};
+use super::prelude::*;
+use crate::widgets::qr;
 
 /// The login screen. Its form covers the lower part, so that the QR code stays visible.
 #[derive(Default)]
@@ -42,7 +21,7 @@ pub(crate) fn password() -> Step {
     Form::new("Log in", fields, |values| {
         let body =
             json!({"username": values.text("username"), "password": values.text("password")});
-        send_json::<Login>(&NoQuery {}, body).map(|call| call.then(begun)).into()
+        send_json::<Login>(&NoQuery {}, body).then(begun)
     })
     .step()
 }
@@ -68,7 +47,7 @@ fn code(pending: String, is_first: bool) -> Step {
         let code: String = values.text("code").split_whitespace().collect();
         let name = if code.chars().all(|c| c.is_ascii_digit()) { "code" } else { "recovery_code" };
         let body = json!({"pending_token": pending, name: code});
-        send_json::<Verify>(&NoQuery {}, body).map(|call| call.then(done)).into()
+        send_json::<Verify>(&NoQuery {}, body).then(done)
     });
     form.low().step()
 }
@@ -80,8 +59,7 @@ fn done(reply: Reply) -> Step {
         user: text(&reply.data["user"]["username"]),
         expires_at: text(&reply.data["expires_at"]),
     };
-    let codes = reply.data["recovery_codes"].as_array().into_iter().flatten();
-    let codes: Vec<_> = codes.filter_map(Json::as_str).collect();
+    let codes: Vec<_> = texts(&reply.data["recovery_codes"]).collect();
     if codes.is_empty() {
         return login;
     }
@@ -130,9 +108,7 @@ impl Screen for SignIn {
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
         let theme = look.theme;
         let Some(setup) = &self.setup else {
-            let block = pane("Log in", true, theme);
-            let inner = block.inner(area);
-            frame.render_widget(block, area);
+            let inner = framed(frame, area, "Log in", true, theme);
             let text =
                 ["You are not logged in here.", "", "Enter begins. On a plain terminal: cms login"];
             return lines(frame, inner, text.map(|line| Line::from(format!(" {line}"))).to_vec());

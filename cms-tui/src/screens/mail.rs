@@ -3,24 +3,11 @@
 use cms_http::wire::{
     health::Readyz,
     mail::{Log, MailIds, Providers, Retry, Test, TestMail, WhichMails},
-    parameters::{Limit, Moment, NoQuery},
 };
-use serde_json::Value as Json;
 
 use super::{
-    acts,
-    browser::{Above, ListQuery, Spec, by_id},
-    cells::{Cell, Column, age, clock, column, members, plain, plain_text},
-    filter_words::{Word, pieces, since, unknown},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    moment,
-    step::{Calling, Form, Step, get, send},
-    text::{count, safe, wrapped},
-    theme::Role,
-    widgets::{field::Field, viewer::Viewer, window::PAGE},
+    browser::{Above, by_id},
+    prelude::*,
 };
 
 pub(crate) static SPEC: Spec = Spec {
@@ -53,15 +40,10 @@ fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
                 let status = serde_json::from_value(value.into());
                 which.status = Some(status.map_err(|_| unknown(value, "status:failed"))?);
             }
-            Word::Token("id", value) => {
-                which.id = Some(value.parse().map_err(|_| unknown(value, "id:7"))?);
-            }
+            Word::Token("id", value) => which.id = parsed(value, "id:7")?,
             Word::Token("to", value) => which.to = Some(value.to_owned()),
             Word::Token("purpose", value) => which.purpose = Some(value.to_owned()),
-            Word::Token("since", value) => {
-                let at = since(value, asked.now).ok_or_else(|| unknown(value, "since:2h"))?;
-                which.since = Some(Moment(at));
-            }
+            Word::Token("since", value) => which.since = since_at(value, asked.now, "since:2h")?,
             Word::Token(name, _) => return Err(unknown(name, TOKENS)),
         }
     }
@@ -89,7 +71,7 @@ fn state(row: &Json, name: &str, _: i64) -> Cell {
     (format!("{sign} {}", plain_text(&row[name])), role)
 }
 
-fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Lines {
     let (said, role) = state(row, "status", now);
     let names = [
         ("For", "purpose"),
@@ -101,15 +83,13 @@ fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, 
         ("Failed", "tries"),
     ];
     let mut lines = vec![(role, said)];
-    if let Some(why) = row["reason"].as_str() {
-        lines.extend(wrapped(why, 76).into_iter().map(|line| (Role::Bad, line)));
-    }
+    lines.extend(reason(&row["reason"]));
     lines.extend(members(row, &names, now));
     let Some(detail) = detail else {
-        lines.push((Role::Quiet, "Loading …".to_owned()));
+        lines.push(loading());
         return lines;
     };
-    let attempts = detail["attempts"].as_array().into_iter().flatten();
+    let attempts = items(&detail["attempts"]).iter();
     for (at, attempt) in attempts.enumerate() {
         if at == 0 {
             lines.push((Role::Title, "Attempts".to_owned()));
@@ -119,7 +99,7 @@ fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, 
         let role = if outcome == "sent" { Role::Good } else { Role::Warn };
         lines.push((role, format!("{when}  {by}: {outcome}")));
         let why = attempt["reason"].as_str().unwrap_or_default();
-        lines.extend(wrapped(why, 74).into_iter().map(|line| (Role::Plain, format!("  {line}"))));
+        lines.extend(paragraph(Role::Plain, "  ", why, 74));
     }
     lines.push((Role::Title, "Text".to_owned()));
     let text = detail["text"].as_str().unwrap_or_default().lines().take(200);
@@ -138,22 +118,17 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
 
 pub(super) fn show(row: &Json) -> Step {
     let title = format!("Mail {}", acts::id(row));
-    let call = whole(row);
-    call.map(|call| call.then(move |reply| Step::View(Viewer::json(title, &reply.data)))).into()
+    whole(row).view(title)
 }
 
 /// All or none, as the service does it.
 fn retry(scene: &Scene<'_>) -> Step {
     let ids: Vec<_> = scene.rows().iter().map(|row| acts::id(row)).collect();
-    let call = send::<Retry>(&NoQuery {}, &MailIds { ids });
-    let call = call.map(|call| {
-        call.then(|reply| {
-            let queued = reply.data["queued"].as_u64().unwrap_or(0);
-            let mails = count(usize::try_from(queued).unwrap_or(0), "mail");
-            Step::did(format!("{mails} due now"))
-        })
-    });
-    call.into()
+    send::<Retry>(&NoQuery {}, &MailIds { ids }).then(|reply| {
+        let queued = reply.data["queued"].as_u64().unwrap_or(0);
+        let mails = count(usize::try_from(queued).unwrap_or(0), "mail");
+        Step::did(format!("{mails} due now"))
+    })
 }
 
 fn test() -> Step {
@@ -165,17 +140,13 @@ fn test() -> Step {
     Form::new("Send a test mail".to_owned(), fields, move |values| {
         let provider = Some(values.text("provider")).filter(|name| name != providers[0]);
         let mail = TestMail { to: values.text("to"), provider };
-        let call = send::<Test>(&NoQuery {}, &mail);
-        let call = call.map(|call| {
-            call.then(|reply| {
-                let status = plain_text(&reply.data["status"]);
-                match reply.data["reason"].as_str() {
-                    Some(why) => Step::Tell(format!("The test mail is {status}: {why}")),
-                    None => Step::did(format!("The test mail is {status}")),
-                }
-            })
-        });
-        call.into()
+        send::<Test>(&NoQuery {}, &mail).then(|reply| {
+            let status = plain_text(&reply.data["status"]);
+            match reply.data["reason"].as_str() {
+                Some(why) => Step::Tell(format!("The test mail is {status}: {why}")),
+                None => Step::did(format!("The test mail is {status}")),
+            }
+        })
     })
     .step()
 }
@@ -187,9 +158,9 @@ static ABOVE: Above = Above {
     lines: provider_lines,
 };
 
-fn provider_lines(known: &[Json], now: i64) -> Vec<(Role, String)> {
+fn provider_lines(known: &[Json], now: i64) -> Lines {
     let (Some(Json::Array(providers)), ready) = (known.first(), known.get(1)) else {
-        return vec![(Role::Quiet, "Loading …".to_owned())];
+        return vec![loading()];
     };
     let mut lines: Vec<_> = providers.iter().map(|one| provider_line(one, now)).collect();
     if lines.is_empty() {
@@ -220,14 +191,10 @@ fn provider_line(provider: &Json, now: i64) -> (Role, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn a_filter_asks_the_service_or_is_refused() {
-        let line = |filter: &str| {
-            list(&ListQuery { subject: &Json::Null, filter, ..ListQuery::default() })
-                .map(|call| call.ask.line())
-        };
+        let line = |filter: &str| SPEC.asks(&Json::Null, filter);
         let asked = line("failed to:ana@example.org").expect("a call");
         assert!(asked.contains("status=failed") && asked.contains("to=ana"), "{asked}");
         let asked = line("id:7").expect("a call");

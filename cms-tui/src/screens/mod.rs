@@ -3,6 +3,7 @@
 //! ```text
 //! browser  a list with a preview, made from a declaration; most nouns need no more
 //! open     the screen of a place
+//! prelude  the words that screens are written with
 //! ```
 
 mod acts;
@@ -31,6 +32,7 @@ mod open;
 mod origins;
 mod pages;
 mod plugins;
+mod prelude;
 mod queue;
 mod records;
 mod submission;
@@ -113,11 +115,13 @@ pub(crate) trait Screen: Send {
     }
 
     /// Does an action of its noun.
-    fn act(&mut self, verb: &str, scene: &Scene<'_>) -> Step;
+    fn act(&mut self, _verb: &str, _scene: &Scene<'_>) -> Step {
+        Step::None
+    }
 
     /// The row under the cursor.
     fn row(&self) -> Option<&Json> {
-        None
+        self.list()?.row().map(|row| &row.json)
     }
 
     fn list(&self) -> Option<&List> {

@@ -1,22 +1,8 @@
 //! Origins: websites whose pages may call.
 
-use cms_http::wire::{
-    origins::{Create, Delete, Read, Update},
-    parameters::{NoQuery, OneOrList},
-};
-use serde_json::Value as Json;
+use cms_http::wire::origins::{Create, Delete, Read, Update};
 
-use super::{
-    acts::{self, Kind, id},
-    browser::{ListQuery, Spec},
-    cells::{Column, active, age, column, members, others, plain},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Form, Step, get, send_json},
-    widgets::field::Field,
-};
+use super::{acts::Kind, prelude::*};
 
 pub(crate) static SPEC: Spec = Spec {
     preview: |row, _, _, now| {
@@ -25,21 +11,11 @@ pub(crate) static SPEC: Spec = Spec {
     },
     empty: "No origins: only pages of the site's own host may call. n adds one.",
     sorts: |_| ["origin", "active", "created_at"].map(str::to_owned).to_vec(),
-    ..Spec::new("origins", |_| "Origins".to_owned(), columns, list, act)
+    ..Spec::new("origins", |_| "Origins".to_owned(), columns, listed::<Read>, act)
 };
 
 /// How origins are changed.
-static ORIGIN: Kind = Kind {
-    what: "origin",
-    again: |row| get::<Read>(&OneOrList { id: Some(id(row)), ..OneOrList::default() }),
-    judged: &["origin", "active"],
-    unread: &[],
-    body: |members| members,
-};
-
-fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&OneOrList { id: None, list: asked.page() })
-}
+static ORIGIN: Kind = Kind::new("origin", acts::again::<Read>, &["origin", "active"]);
 
 fn columns(_: &Json) -> Vec<Column> {
     vec![
@@ -59,9 +35,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
             ];
             Form::new("New origin", fields, |values| {
                 let said = format!("{} may call", values.text("origin"));
-                send_json::<Create>(&NoQuery {}, Json::Object(values.all.clone()))
-                    .map(|call| call.then(move |_| Step::did(said)))
-                    .into()
+                send_json::<Create>(&NoQuery {}, Json::Object(values.all.clone())).did(said)
             })
             .step()
         }

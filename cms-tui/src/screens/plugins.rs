@@ -1,23 +1,8 @@
 //! Plugins: which are in service, and what is wrong with the others.
 
-use cms_http::wire::{
-    parameters::Limit,
-    plugins::{Read, WhichPlugins as Which},
-};
-use serde_json::Value as Json;
+use cms_http::wire::plugins::{Read, WhichPlugins as Which};
 
-use super::{
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, column, plain, plain_text},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Place, Step, get},
-    text::{count, safe, wrapped},
-    theme::Role,
-    widgets::{ask, viewer::Viewer, window::PAGE},
-};
+use super::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     preview,
@@ -41,7 +26,7 @@ fn columns(_: &Json) -> Vec<Column> {
 }
 
 fn state(row: &Json, name: &str, _: i64) -> Cell {
-    let problems = row["problems"].as_array().map_or(0, Vec::len);
+    let problems = items(&row["problems"]).len();
     match (row[name] == true, problems) {
         (true, 0) => ("● in service".to_owned(), Role::Good),
         (_, 0) => ("○ not loaded".to_owned(), Role::Quiet),
@@ -50,17 +35,17 @@ fn state(row: &Json, name: &str, _: i64) -> Cell {
     }
 }
 
-fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Lines {
     let mut lines = Vec::new();
-    for problem in row["problems"].as_array().into_iter().flatten() {
+    for problem in items(&row["problems"]) {
         let line = problem["line"].as_u64().map_or(String::new(), |line| format!(" line {line}"));
         let place = format!("✗ {}{line}", plain_text(&problem["pointer"]));
         lines.push((Role::Bad, place));
-        let remedy = wrapped(problem["remedy"].as_str().unwrap_or_default(), 74).into_iter();
-        lines.extend(remedy.map(|line| (Role::Plain, format!("  {line}"))));
+        let remedy = problem["remedy"].as_str().unwrap_or_default();
+        lines.extend(paragraph(Role::Plain, "  ", remedy, 74));
     }
     for (title, name) in [("Tables", "tables"), ("Permissions", "permissions")] {
-        let all = row[name].as_array().into_iter().flatten().filter_map(Json::as_str);
+        let all = texts(&row[name]);
         let all: Vec<_> = all.map(|one| (Role::Plain, format!("  {}", safe(one)))).collect();
         if !all.is_empty() {
             lines.push((Role::Title, title.to_owned()));
@@ -72,26 +57,23 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, _: i64) -> Vec<(Role, String)
 
 /// The tables of a plugin, to go to their records.
 fn tables(row: &Json) -> Step {
-    let names = row["tables"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let names = texts(&row["tables"]);
     let names: Vec<String> = names.map(str::to_owned).collect();
     if names.is_empty() {
-        return Step::Tell("It declares no table.".to_owned());
+        return Step::tell("It declares no table.");
     }
-    Step::Menu(ask::Menu::new("Tables", names.clone(), move |n| {
+    Step::Menu(Menu::new("Tables", names.clone(), move |n| {
         Step::Open(Place::of("content").filtered(names[n].clone()))
     }))
 }
 
 fn act(verb: &str, scene: &Scene<'_>) -> Step {
-    if verb == "diff" {
-        return Step::Run(["plugins", "diff"].map(str::to_owned).to_vec());
-    }
-    let Some(row) = scene.row else { return Step::None };
-    let id = plain_text(&row["id"]);
-    match verb {
-        "show" => get::<Read>(&Which { id: Some(id.clone()), ..Which::default() })
-            .map(|call| call.then(move |reply| Step::View(Viewer::json(id, &reply.data))))
-            .into(),
+    match (verb, scene.row) {
+        ("diff", _) => Step::Run(["plugins", "diff"].map(str::to_owned).to_vec()),
+        ("show", Some(row)) => {
+            let id = plain_text(&row["id"]);
+            get::<Read>(&Which { id: Some(id.clone()), ..Which::default() }).view(id)
+        }
         _ => Step::None,
     }
 }

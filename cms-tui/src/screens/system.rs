@@ -1,19 +1,8 @@
 //! System: whether the service is ready, and what it works with.
 
 use cms_http::wire::health::Readyz;
-use serde_json::{Value as Json, json};
 
-use super::{
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, column, plain, plain_text},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Step, get},
-    theme::Role,
-    widgets::window::Row,
-};
+use super::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     rows,

@@ -1,23 +1,8 @@
 //! Tasks of plugins, and their runs.
 
-use cms_http::wire::{
-    parameters::{Limit, Listing},
-    tasks::{History, Read, Start, WhichRuns, WhichTask},
-};
-use serde_json::Value as Json;
+use cms_http::wire::tasks::{History, Read, Start, WhichRuns, WhichTask};
 
-use super::{
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, age, clock, column, members, plain, plain_text},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Place, Step, get},
-    text::wrapped,
-    theme::Role,
-    widgets::window::{PAGE, Row},
-};
+use super::prelude::*;
 
 /// The tasks.
 pub(crate) static TASKS: Spec = Spec {
@@ -91,7 +76,7 @@ fn outcome(run: &Json, name: &str, _: i64) -> Cell {
     (format!("{sign} {}", plain_text(&run[name])), role)
 }
 
-fn about(run: &Json, now: i64) -> Vec<(Role, String)> {
+fn about(run: &Json, now: i64) -> Lines {
     if run.is_null() {
         return vec![(Role::Quiet, "It has not run yet.".to_owned())];
     }
@@ -99,9 +84,7 @@ fn about(run: &Json, now: i64) -> Vec<(Role, String)> {
     let (said, role) = outcome(run, "outcome", now);
     let mut lines = vec![(role, said)];
     lines.extend(members(run, &names, now));
-    if let Some(why) = run["error"].as_str() {
-        lines.extend(wrapped(why, 76).into_iter().map(|line| (Role::Bad, line)));
-    }
+    lines.extend(reason(&run["error"]));
     lines
 }
 
@@ -113,16 +96,14 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
             let text = |name: &str| row[name].as_str().map(str::to_owned);
             let name = text("name").unwrap_or_default();
             let which = WhichTask { name: name.clone(), plugin: text("plugin") };
-            let call = get::<Start>(&which).map(|call| {
-                call.then(move |reply| {
-                    let outcome = plain_text(&reply.data["outcome"]);
-                    match reply.data["error"].as_str() {
-                        Some(why) => Step::Fault(Fault::new(format!("{name} {outcome}: {why}"))),
-                        None => Step::did(format!("{name}: {outcome}")),
-                    }
-                })
+            let call = get::<Start>(&which).then(move |reply| {
+                let outcome = plain_text(&reply.data["outcome"]);
+                match reply.data["error"].as_str() {
+                    Some(why) => Step::Fault(Fault::new(format!("{name} {outcome}: {why}"))),
+                    None => Step::did(format!("{name}: {outcome}")),
+                }
             });
-            Step::Several(vec![Step::Tell("Running …".to_owned()), call.into()])
+            Step::Several(vec![Step::tell("Running …"), call])
         }
         _ => Step::None,
     }

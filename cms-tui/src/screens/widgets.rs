@@ -1,23 +1,8 @@
 //! Widgets: the registry that pages are made of, and the components of their templates.
 
-use cms_http::wire::{
-    parameters::{Limit, NoQuery},
-    widgets::{Read, ShowComponents, WhichWidgets},
-};
-use serde_json::Value as Json;
+use cms_http::wire::widgets::{Read, ShowComponents, WhichWidgets};
 
-use super::{
-    browser::{ListQuery, Spec, by_id},
-    cells::{Cell, Column, column, plain, plain_text},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Step, get},
-    text::{count, wrapped},
-    theme::Role,
-    widgets::{viewer::Viewer, window::PAGE},
-};
+use super::{browser::by_id, prelude::*};
 
 pub(crate) static SPEC: Spec = Spec {
     rows: |_, data| by_id(data, "name"),
@@ -51,7 +36,7 @@ fn plugin(row: &Json, name: &str, _: i64) -> Cell {
 
 /// How many a widget asks for, and each of its items.
 fn fields(row: &Json, name: &str, _: i64) -> Cell {
-    let entries = |name: &str| row[name].as_array().map_or(0, Vec::len);
+    let entries = |name: &str| items(&row[name]).len();
     let text = match entries("item_menu") {
         0 => entries(name).to_string(),
         items => format!("{}+{items}", entries(name)),
@@ -59,10 +44,9 @@ fn fields(row: &Json, name: &str, _: i64) -> Cell {
     (text, Role::Plain)
 }
 
-fn about(row: &Json) -> Vec<(Role, String)> {
+fn about(row: &Json) -> Lines {
     let text = |name: &str| plain_text(&row[name]);
-    let mut lines: Vec<_> =
-        wrapped(&text("subtitle"), 60).into_iter().map(|line| (Role::Quiet, line)).collect();
+    let mut lines = paragraph(Role::Quiet, "", &text("subtitle"), 60);
     let mut say = |label: &str, text: String| {
         lines.push((Role::Plain, format!("{label:<12} {text}")));
     };
@@ -78,7 +62,7 @@ fn about(row: &Json) -> Vec<(Role, String)> {
         lines.push((Role::Warn, plain_text(&say.into())));
     }
     for (name, title) in [("menu", "It asks for"), ("item_menu", "Each of its items asks for")] {
-        let entries = row[name].as_array().map(Vec::as_slice).unwrap_or_default();
+        let entries = items(&row[name]);
         if !entries.is_empty() {
             lines.push((Role::Title, title.to_owned()));
             lines.extend(entries.iter().map(|entry| (Role::Plain, menu_line(entry))));
@@ -101,20 +85,18 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
             let row = scene.row.cloned().unwrap_or_default();
             let name = row["name"].as_str().map(str::to_owned);
             let title = format!("Widget {}", plain_text(&row["name"]));
-            let call = get::<Read>(&WhichWidgets { widget: name, ..WhichWidgets::default() });
-            call.map(|call| call.then(move |reply| Step::View(Viewer::json(title, &reply.data))))
-                .into()
+            get::<Read>(&WhichWidgets { widget: name, ..WhichWidgets::default() }).view(title)
         }
-        "rebuild" => get::<ShowComponents>(&NoQuery {})
-            .map(|call| call.then(|reply| Step::View(components(&reply.data))))
-            .into(),
+        "rebuild" => {
+            get::<ShowComponents>(&NoQuery {}).then(|reply| Step::View(components(&reply.data)))
+        }
         _ => Step::None,
     }
 }
 
 /// Which component shows each template; Ctrl-y copies it as a front end's build reads it.
 fn components(found: &Json) -> Viewer {
-    let missing = found["missing"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let missing = items(&found["missing"]);
     let mut lines = Vec::new();
     if !missing.is_empty() {
         let say = format!("✗ {} without template/index.vue:", count(missing.len(), "widget"));
@@ -133,8 +115,6 @@ fn components(found: &Json) -> Viewer {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

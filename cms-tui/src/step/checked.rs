@@ -68,6 +68,20 @@ fn is_same(seen: &Json, now: &Json) -> bool {
 }
 
 impl Checked {
+    /// A row that is deleted only while it is as the user saw it.
+    pub(crate) fn deleted(
+        name: String,
+        again: Reread,
+        seen: Map<String, Json>,
+        delete: impl Fn() -> Result<Calling, Fault> + Send + Sync + 'static,
+    ) -> Self {
+        let said = name.clone();
+        let call: CallOf = Arc::new(move |now: &Reply| {
+            Ok(BulkCall::new(said.clone(), delete()?.if_match(now.etag.clone()), None))
+        });
+        Self { name, again, seen, wanted: Map::new(), merges: false, call }
+    }
+
     /// A line for each member that others changed meanwhile.
     fn differences(&self, now: &Json) -> Vec<String> {
         let shown = |value: &Json| match value {

@@ -1,5 +1,7 @@
 //! The look of widgets. Never waits, and builds only what is visible.
 
+use std::cell::Cell;
+
 use ratatui::{
     Frame,
     layout::{Alignment, Constraint, Rect},
@@ -21,11 +23,20 @@ use crate::{
     theme::{Role, Theme},
 };
 
-/// A framed part of the screen.
-pub(crate) fn pane(title: &str, has_focus: bool, theme: Theme) -> Block<'static> {
+/// Frames a part of the screen. Returns the area inside.
+pub(crate) fn framed(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    title: &str,
+    has_focus: bool,
+    theme: Theme,
+) -> Rect {
     let role = if has_focus { Role::Focus } else { Role::Quiet };
     let title = Span::styled(format!(" {} ", safe(title)), theme.style(Role::Title));
-    Block::bordered().border_style(theme.style(role)).title(title)
+    let block = Block::bordered().border_style(theme.style(role)).title(title);
+    let inner = block.inner(area);
+    frame.render_widget(block, area);
+    inner
 }
 
 /// A window in the middle, cleared.
@@ -33,16 +44,13 @@ pub(crate) fn popup(frame: &mut Frame<'_>, title: &str, size: (u16, u16), theme:
     let area = frame.area();
     let (wide, high) = (size.0.min(area.width), size.1.min(area.height));
     let area = area.centered(Constraint::Length(wide), Constraint::Length(high));
-    framed(frame, title, area, theme)
+    cleared(frame, title, area, theme)
 }
 
-fn framed(frame: &mut Frame<'_>, title: &str, area: Rect, theme: Theme) -> Rect {
-    let block = pane(title, true, theme);
-    let inner = block.inner(area);
+fn cleared(frame: &mut Frame<'_>, title: &str, area: Rect, theme: Theme) -> Rect {
     halve(frame, area);
     frame.render_widget(Clear, area);
-    frame.render_widget(block, area);
-    inner
+    framed(frame, area, title, true, theme)
 }
 
 /// Blanks wide characters that begin left of a window and would reach into it.
@@ -208,7 +216,7 @@ pub(crate) fn form<S>(frame: &mut Frame<'_>, form: &Form<S>, theme: Theme) {
     let inner = if form.is_low {
         let all = frame.area();
         let (x, y) = (all.right().saturating_sub(wide), all.bottom().saturating_sub(high + 2));
-        framed(frame, &form.title, Rect::new(x, y, wide, high), theme)
+        cleared(frame, &form.title, Rect::new(x, y, wide, high), theme)
     } else {
         popup(frame, &form.title, (wide, high), theme)
     };
@@ -380,6 +388,24 @@ fn options(
     if shown.is_empty() {
         lines.push(quiet(&format!("{indent}nothing fits"), theme));
     }
+}
+
+/// A text from its line `top` on, cut so many cells before the right edge. `top` stays within it.
+pub(crate) fn text_in(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    text: &[(Role, String)],
+    top: &Cell<usize>,
+    margin: u16,
+    theme: Theme,
+) {
+    let height = usize::from(area.height);
+    top.set(top.get().min(text.len().saturating_sub(height)));
+    let cells = usize::from(area.width.saturating_sub(margin));
+    let line = |(role, text): &(Role, String)| {
+        Line::styled(format!(" {}", cut(text, cells)), theme.style(*role))
+    };
+    lines(frame, area, text.iter().skip(top.get()).take(height).map(line).collect());
 }
 
 /// Lines in a frame, from the top.

@@ -170,6 +170,11 @@ impl Field {
         Self::new(name, label, Kind::Text(Input::of(value)))
     }
 
+    /// A text of several lines.
+    pub(crate) fn lines(name: &str, label: &str, value: &str) -> Self {
+        Self::new(name, label, Kind::Text(Input::lines(value)))
+    }
+
     pub(crate) fn number(name: &str, label: &str, value: &str) -> Self {
         Self::new(name, label, Kind::Number(Input::of(value)))
     }

@@ -23,6 +23,11 @@ impl Input {
         Self { text: text.to_owned(), at: text.len(), is_multiline: text.contains('\n') }
     }
 
+    /// Several lines.
+    pub(crate) fn lines(text: &str) -> Self {
+        Self { is_multiline: true, ..Self::of(text) }
+    }
+
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

@@ -294,6 +294,13 @@ impl List {
         head.map_or(Hit::Nothing, |(_, column)| Hit::Head(column.clone()))
     }
 
+    /// The rows that are visible at this height, and whether the cursor is on them.
+    pub(crate) fn seen(&self, height: usize) -> impl Iterator<Item = (&Row, bool)> {
+        let top = self.top_for(height);
+        let row = move |at| Some((self.window.get(at)?, Some(at) == self.here()));
+        (top..top + height).map_while(row)
+    }
+
     /// The first visible row for this height.
     pub(crate) fn top_for(&self, height: usize) -> usize {
         self.height.set(height);

@@ -129,6 +129,11 @@ pub(crate) fn json_lines(value: &Json) -> Vec<(Role, String)> {
     plain(&serde_json::to_string_pretty(value).unwrap_or_default())
 }
 
+/// A text; laid out, where it is JSON.
+pub(crate) fn laid_out(text: &str) -> Vec<(Role, String)> {
+    serde_json::from_str::<Json>(text).map_or_else(|_| plain(text), |json| json_lines(&json))
+}
+
 /// The differences between two JSON values, one line for each path.
 pub(crate) fn differences(old: &Json, new: &Json) -> Vec<(Role, String)> {
     let (old, new) = (flat(old), flat(new));

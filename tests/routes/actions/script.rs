@@ -1,12 +1,8 @@
 //! `/api/backend/actions/script`: files that an interpreter runs, and handlers.
 
-/// What the launcher takes from a script, and what it ends.
 mod confined;
-/// What goes wrong with a script: the documented error, and no process is left.
 mod faults;
-/// Handlers of the embedding program in place of files.
 mod handlers;
-/// Paths and names that try to leave a plugin's folder.
 mod paths;
 
 use std::{

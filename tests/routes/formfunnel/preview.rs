@@ -4,7 +4,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     funnels::{ACTION, drawn, made},
-    support::{Site, Visit, each, has},
+    support::{Site, Visit, each, has, with},
 };
 
 #[tokio::test]
@@ -30,6 +30,79 @@ async fn a_step_is_shown_with_where_answers_lead_and_why() {
     let end = site.staff("preview", json!({"funnel_id": 1, "node_id": 4})).expect(200).await.data();
     has!(end, {"node_type": "end", "can_complete": true, "next": null});
     assert_eq!(site.traces().await, before, "nothing is stored");
+}
+
+/// Two branches meet again behind a condition. What was asked on the other branch decides nothing,
+/// nor its hidden and computed fields of the same id.
+#[tokio::test]
+async fn a_preview_a_trial_and_a_visit_lead_to_the_same() {
+    let site = Site::open().await;
+    let rule = |field: &str, op: &str, value: Json| {
+        let rule = json!({"field": field, "op": op, "value": value});
+        json!({"rules": {"rules": [rule]}})
+    };
+    let branch = |hidden: &str, computed: &str, asked: &str| {
+        json!({"fields": [
+            {"id": "from", "type": "hidden", "default": hidden},
+            {"id": "part", "type": "calculated", "expression": computed},
+            {"id": asked, "type": "number", "max": 10}]})
+    };
+    let (a, b) = (branch("a", "1", "n"), branch("b", "2", "m"));
+    let yes = json!([{"id": "yes", "type": "yes_no", "required": true}]);
+    for (slug, last) in [
+        ("hidden", rule("from", "equals", json!("b"))),
+        ("computed", rule("part", "equals", json!(2))),
+        ("asked", rule("n", "greater_than", json!(5))),
+    ] {
+        let funnel = json!({
+            "name": slug, "slug": slug, "start_node_id": -1,
+            "nodes": [
+                {"client_id": -1, "type": "step", "name": "which", "config_json": {"fields": yes}},
+                {"client_id": -2, "type": "condition", "name": "a?",
+                 "config_json": rule("yes", "equals", json!(true))},
+                {"client_id": -3, "type": "step", "name": "a", "config_json": a},
+                {"client_id": -4, "type": "step", "name": "b", "config_json": b},
+                {"client_id": -5, "type": "condition", "name": "last?", "config_json": last},
+                {"client_id": -6, "type": "end", "name": "holds"},
+                {"client_id": -7, "type": "end", "name": "fails"},
+            ],
+            "edges": [
+                {"from_node_id": -1, "to_node_id": -2},
+                {"from_node_id": -2, "to_node_id": -3, "branch_label": "true"},
+                {"from_node_id": -2, "to_node_id": -4, "branch_label": "false"},
+                {"from_node_id": -3, "to_node_id": -5},
+                {"from_node_id": -4, "to_node_id": -5},
+                {"from_node_id": -5, "to_node_id": -6, "branch_label": "true"},
+                {"from_node_id": -5, "to_node_id": -7, "branch_label": "false"},
+            ],
+        });
+        let funnel = site.funnel(funnel).await;
+        for (step, other, answers) in [
+            ("a", "b", json!({"yes": true, "n": 8})),
+            ("a", "b", json!({"yes": true, "n": "3"})),
+            ("b", "a", json!({"yes": false, "n": 8})),
+            ("b", "a", json!({"yes": false, "n": 80})),
+        ] {
+            let preview = async |node: &str| {
+                let asked = json!({"funnel_id": funnel.id, "node_id": funnel.node(node)});
+                let asked = with(asked, json!({"answers": answers}));
+                site.staff("preview", asked).expect(200).await.data()["next"]["name"].clone()
+            };
+            let test = json!({"id": funnel.id, "answers": answers});
+            let tried = site.staff("test", test).expect(200).await.data();
+            let visit = site.visit(slug).await;
+            visit.answers(json!({"yes": answers["yes"]})).await;
+            let own = if step == "a" { json!({"n": answers["n"]}) } else { json!({}) };
+            let end = visit.answers(own).await["node"]["name"].clone();
+            for node in [step, "last?"] {
+                assert_eq!(preview(node).await, end, "{slug} {node} {answers}");
+            }
+            assert_eq!(each(&tried["path"], "name").last(), Some(&end), "{slug} {answers}");
+            // Answers that lead elsewhere: all good ones count.
+            let is_refused = answers["n"] == 80;
+            assert_eq!(preview(other).await == Json::Null, is_refused, "{slug} {answers}");
+        }
+    }
 }
 
 #[tokio::test]

@@ -10,11 +10,7 @@ use crate::support::{Answer, Receiver, Site, has, leads, webhooks::open, with};
 const ADDRESS: &str = "Zora.Quill@Example.org";
 /// What else the person has sent.
 const SECRETS: [&str; 5] = [
-    "zora.quill@example.org",
-    "Zora Quillfeather",
-    "xylophone-7431",
-    "+49309998887",
-    "papyrus-5512",
+    "zora.quill@example.org", "Zora Quillfeather", "xylophone-7431", "+49309998887", "papyrus-5512",
 ];
 
 /// The files of the site whose bytes hold a text, whatever the case of ASCII letters.
@@ -380,7 +376,7 @@ async fn an_attempt_under_way_writes_nothing_back() {
         let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", delivery.body.len());
         Answer::Raw([head.as_bytes(), &delivery.body].concat())
     });
-    let (echo, site) = (echo.await, Site::builder().await.settings(open).open().await);
+    let (echo, site) = (echo.await, Site::with(open).await);
     site.funnel(leads()).await;
     site.webhook(&echo.url, &["*"]).await;
     sent(&site, "Zora.Quill", 10).await;

@@ -39,8 +39,7 @@ async fn links_have_a_longest_time() {
     }
     assert_eq!(site.admin(&line).expect(200).await.data()["expires_at"], "2026-11-22T09:30:00Z");
     for (note, code) in [("x".repeat(201), "range"), ("a\nb".to_owned(), "format")] {
-        let refused = site.admin(&line).json(json!({"note": note}));
-        let refused = refused.refused(422, "validation_failed").await.json();
+        let refused = site.invalid(&line, json!({"note": note})).await;
         assert_eq!(refused["errors"][0]["code"], code);
     }
     site.admin(&format!("POST {BUILDER}?action=link&page_id=99")).refused(404, "not_found").await;

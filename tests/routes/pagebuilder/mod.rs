@@ -8,7 +8,6 @@ mod links;
 mod publish;
 /// Publications at a time.
 mod schedule;
-/// Widgets that an editor can choose from.
 mod widgets;
 
 use serde_json::{Value as Json, json};

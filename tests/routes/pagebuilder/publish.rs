@@ -90,7 +90,7 @@ async fn publications(site: &Site, widget: i64, titles: std::ops::Range<i64>) {
 #[tokio::test]
 async fn of_a_page_so_many_revisions_are_kept() {
     let keep = |kept: u64| move |settings: &mut Settings| settings.retention.page_revisions = kept;
-    let site = with_pages(Site::builder().await.settings(keep(3)).open().await).await;
+    let site = with_pages(Site::with(keep(3)).await).await;
     let (_, widget) = site.headline(1, "0").await;
     let numbers = async |site: &Site| {
         let line = format!("{BUILDER}?action=revisions&page_id=1&limit=500");
@@ -119,7 +119,7 @@ async fn of_a_page_so_many_revisions_are_kept() {
 #[tokio::test]
 async fn the_background_removes_revisions_that_are_too_many() {
     let keep = |settings: &mut Settings| settings.retention.page_revisions = 2;
-    let site = with_pages(Site::builder().await.settings(keep).open().await).await;
+    let site = with_pages(Site::with(keep).await).await;
     revisions(&site, 1, 1500, "true").await;
     site.database.run("update cms_pages set revision = 4 where id = 1").await;
     let kept = "cms_page_revisions where number > 1498 or (page_id = 1 and number = 4)";

@@ -84,11 +84,8 @@ async fn what_the_service_observes_cannot_be_claimed() {
     assert_eq!(
         raised,
         [
-            "deployment.completed",
-            "emailmarketing.subscribed",
-            "order.created",
-            "shop.order_paid",
-            "user.registered"
+            "deployment.completed", "emailmarketing.subscribed", "order.created",
+            "shop.order_paid", "user.registered"
         ]
     );
     for (body, status, code) in [

@@ -1,16 +1,10 @@
 //! `/api/backend/webhooks` and what is below it.
 
-/// The log of attempts, sending again from it, the queue.
 mod deliveries;
-/// Events raised by hand.
 mod emit;
-/// What would be sent of an event.
 mod explain;
-/// What a webhook's record tells of its deliveries.
 mod health;
-/// Events: what each carries, those that were recorded.
 mod messages;
-/// Subscriptions made, changed and refused, their secrets, one attempt at once.
 mod subscriptions;
 
 use serde_json::{Value as Json, json};
@@ -22,17 +16,10 @@ use crate::support::{
 
 const EMIT: &str = "POST /api/backend/webhooks/emit";
 
-/// Inserts 20,000 rows by each of these statements, numbered by `i`, and has the server look at
-/// them.
+/// Inserts 20,000 rows by each of these statements.
 async fn fill(site: &Site, inserts: &[&str]) {
     for insert in inserts {
-        let numbers = "from (with recursive n (i) as (select 1 union all select i + 1 from n \
-                       where i < 20000) select i from n) numbers";
-        site.database.run(format!("{insert} {numbers}")).await;
-        if site.database.is_postgres() {
-            let table = insert.split(' ').nth(2).unwrap();
-            site.database.run(format!("analyze {table}")).await;
-        }
+        site.database.fill(insert, 20_000).await;
     }
 }
 

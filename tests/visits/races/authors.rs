@@ -166,8 +166,7 @@ async fn a_form_is_deleted_while_it_is_answered() {
     for round in 0..ROUNDS {
         let form = json!({"name": "contact", "active": true, "recipients": ["a@example.org"],
                           "fields": [{"id": "name", "type": "short_text"}]});
-        let create = site.admin("POST /api/backend/item?table=forms").json(form);
-        let id = create.expect(201).await.data()["id"].clone();
+        let id = site.insert("forms", form).await["id"].clone();
         let answered = json!({"form": "contact", "answers": {"name": "Ada"}});
         let submit = || Shot::Author("POST /api/form/submit".to_owned(), answered.clone());
         let delete = site.admin(&format!("DELETE /api/backend/item?table=forms&id={id}")).send();

@@ -111,7 +111,7 @@ impl BackupProgress {
 
     fn on_progress(&self) -> OnProgress {
         let (out, bar) = (self.out.clone(), self.bar.clone());
-        Arc::new(move |cms_core::backup::Progress { step, done, total }| {
+        Arc::new(move |cms_core::backup::Progress { step, done, total, .. }| {
             if total == 0 {
                 return;
             }

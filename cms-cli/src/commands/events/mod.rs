@@ -7,13 +7,10 @@ use std::path::PathBuf;
 
 use clap::Subcommand;
 use cms_core::webhooks::DescribedEvent;
-use cms_http::{
-    client::Client,
-    wire::{
-        NoBody,
-        events::{Emit, Event, List, Messages, Named, Which},
-        parameters::{ListQuery, NoQuery},
-    },
+use cms_http::wire::{
+    NoBody,
+    events::{Emit, Event, List, Messages, Named, Which},
+    parameters::{ListQuery, NoQuery},
 };
 
 use self::tail::TailArgs;
@@ -22,7 +19,7 @@ use crate::{
     input,
     output::{Done, Failure, Output},
     reply::{self, Chosen},
-    site,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -61,11 +58,8 @@ Events that the service raises itself (items, pages, media, forms, logins) canno
     },
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: EventsCommand) -> Done {
-    site::with(flags, out, async |site| at(out, &site.client, command).await).await
-}
-
-async fn at(out: &Output, client: &Client, command: EventsCommand) -> Done {
+pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: EventsCommand) -> Done {
+    let client = &site.client;
     match command {
         EventsCommand::List(chosen) => {
             let columns = ["event_name", "plugin_id", "event_type", "content_table", "description"];

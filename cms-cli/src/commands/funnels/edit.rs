@@ -1,20 +1,20 @@
 //! `cms funnels edit` opens a funnel as JSON in an editor, and checks it before it is saved;
-//! `export` writes it without the ids of its site, always as the same text
+//! `export` writes it without the ids of its site, always as the same text, and `apply` takes that
 
 use std::{collections::HashMap, io::Write as _, path::Path, process::Command};
 
-use cms_core::funnels::{FunnelDetail, Saved, WhichFunnel};
+use cms_core::funnels::{FunnelDetail, FunnelNode, NewFunnel, Saved, WhichFunnel};
 use cms_http::{
     client::{Client, ClientError},
     wire::{
-        FieldProblem, Problem,
-        funnels::{MayName, Save},
+        FieldProblem, NoBody, Problem,
+        funnels::{List, MayName, Save, WhichFunnels},
     },
 };
 use serde::Serialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::{get, warned};
+use super::{create, get, warned};
 use crate::{
     flags::Flags,
     input,
@@ -85,7 +85,7 @@ fn kept(draft: tempfile::NamedTempFile, failure: Failure) -> Failure {
 /// The funnel in the form that a save takes. JSON, not a type: a person edits it, and a save
 /// takes only the members that are there.
 pub(super) fn editable(found: &FunnelDetail) -> Done<Json> {
-    let FunnelDetail { funnel, nodes, edges, email_routings } = found;
+    let FunnelDetail { funnel, nodes, edges, email_routings, .. } = found;
     let mut members = object(funnel)?;
     for name in ["id", "rev", "version", "published_at", "created_at", "updated_at"] {
         members.remove(name);
@@ -132,7 +132,7 @@ async fn save(out: &Output, client: &Client, saved: Saved) -> Done {
         "The funnel {} is saved. Visitors see it when it is published: cms funnels publish {}",
         done.data.id, done.data.id
     );
-    super::done(out, &answer.body, &note)
+    out.told(&answer.body, &note)
 }
 
 /// Opens the file in `$VISUAL` or `$EDITOR`, which may have arguments, and waits for its end.
@@ -209,4 +209,67 @@ pub(super) fn exported(funnel: &FunnelDetail) -> Done<Json> {
 fn each(members: &mut Map<String, Json>, name: &str, change: impl Fn(&mut Map<String, Json>)) {
     let list = members.get_mut(name).and_then(Json::as_array_mut);
     list.into_iter().flatten().filter_map(Json::as_object_mut).for_each(change);
+}
+
+/// Reads a file that [`export`] wrote.
+pub(super) fn exported_in(file: &Path) -> Done<NewFunnel> {
+    serde_json::from_value(Json::Object(input::object(file)?))
+        .map_err(|why| Failure::usage(format!("{}: {why}", file.display())))
+}
+
+/// Saves an exported funnel over the funnel of its slug and language, or makes it.
+pub(super) async fn apply(out: &Output, client: &Client, file: &Path) -> Done {
+    let new = exported_in(file)?;
+    let text = |name: &str| new.members.get(name).and_then(Json::as_str);
+    let slug = text("slug")
+        .ok_or_else(|| Failure::usage(format!("{}: slug is missing", file.display())))?;
+    let mut asked = WhichFunnels { language: Some("*".to_owned()), ..WhichFunnels::default() };
+    let language = text("language_short").unwrap_or_default();
+    for (column, value) in [("slug", slug), ("language_short", language)] {
+        asked.list.filters.insert(format!("filter[{column}]"), value.to_owned());
+    }
+    let (_, found) = reply::call::<List>(client, &asked, &NoBody).await?;
+    // The filter finds `de` and `DE`.
+    let exact = found.data.iter().find(|one| one.language_short == language);
+    match exact.or(found.data.first()) {
+        None => create(out, client, new).await,
+        Some(found) => {
+            let found = get(client, &found.id.to_string()).await?;
+            save(out, client, over(&found, new)).await
+        }
+    }
+}
+
+/// The save that makes a stored funnel the given one. A node keeps the id, and with it the
+/// statistics, of a stored node of its type and name.
+fn over(found: &FunnelDetail, new: NewFunnel) -> Saved {
+    let NewFunnel { mut members, mut nodes, mut edges, email_routings, strict, .. } = new;
+    let (mut left, mut ids) = (Vec::from_iter(&found.nodes), HashMap::new());
+    for node in &nodes {
+        let same = |known: &&FunnelNode| node["type"] == known.kind && node["name"] == known.name;
+        if let (Some(sent), Some(at)) = (node["client_id"].as_i64(), left.iter().position(same)) {
+            ids.insert(sent, left.remove(at).id);
+        }
+    }
+    let put = |part: &mut Map<String, Json>, name: &str| {
+        if let Some(id) = part.get(name).and_then(Json::as_i64).and_then(|sent| ids.get(&sent)) {
+            part.insert(name.to_owned(), (*id).into());
+        }
+    };
+    put(&mut members, "start_node_id");
+    nodes.iter_mut().filter_map(Json::as_object_mut).for_each(|node| put(node, "client_id"));
+    for edge in edges.iter_mut().filter_map(Json::as_object_mut) {
+        put(edge, "from_node_id");
+        put(edge, "to_node_id");
+    }
+    Saved {
+        id: Some(WhichFunnel::Id(found.funnel.id)),
+        rev: Some(found.funnel.rev),
+        funnel: members,
+        nodes: Some(nodes),
+        edges: Some(edges),
+        email_routings: Some(email_routings),
+        strict,
+        dry_run: false,
+    }
 }

@@ -23,113 +23,130 @@ use crate::{
     reply,
 };
 
-/// Evaluates a condition over answers. Exits with 0 even when it does not hold.
-pub(super) async fn explain(
-    out: &Output,
-    client: &Client,
-    condition: &Path,
-    answers: Option<&Path>,
+#[derive(Args, Debug)]
+#[command(after_help = "Example:
+  cms funnels explain --condition rules.json --answers answers.json")]
+pub(crate) struct ExplainArgs {
+    /// File with the condition as JSON; - for standard input
+    #[arg(long, value_name = "FILE")]
+    condition: PathBuf,
+    /// File with answers: a JSON object
+    #[arg(long, value_name = "FILE")]
+    answers: Option<PathBuf>,
+    /// Refuse a condition that could not be saved
+    #[arg(long)]
     validate: bool,
-) -> Done {
-    let text = input::text(condition)?;
-    let condition: Json = serde_json::from_str(&text)
+}
+
+/// Evaluates a condition over answers. Exits with 0 even when it does not hold.
+pub(super) async fn explain(out: &Output, client: &Client, args: &ExplainArgs) -> Done {
+    let ExplainArgs { condition, answers, validate } = args;
+    let condition: Json = serde_json::from_str(&input::text(condition)?)
         .map_err(|why| Failure::usage(format!("{}: {why}", condition.display())))?;
-    let asked = Explained { condition, answers: given(answers)?, validate };
-    let (answer, said) = reply::call::<Explain>(client, &NoQuery {}, &asked).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    let said = said.data;
-    for line in lines(&said.trace) {
-        out.line(&line)?;
-    }
-    for problem in &said.problems {
-        out.note(&format!("{} ({}): {}", problem.path, problem.code, problem.message));
-    }
-    Ok(out.line(if said.result {
-        "The condition holds."
-    } else {
-        "The condition does not hold."
-    })?)
+    let asked = Explained { condition, answers: given(answers.as_deref())?, validate: *validate };
+    reply::printed::<Explain>(out, client, &NoQuery {}, &asked, |said| {
+        let said = said.data;
+        for line in lines(&said.trace) {
+            out.line(&line)?;
+        }
+        for problem in &said.problems {
+            out.note(&format!("{} ({}): {}", problem.path, problem.code, problem.message));
+        }
+        let holds = if said.result { "holds" } else { "does not hold" };
+        Ok(out.line(&format!("The condition {holds}."))?)
+    })
+    .await
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: cms funnels test leads --answers answers.json")]
+pub(crate) struct TestArgs {
+    /// Id or slug of the funnel
+    funnel: String,
+    /// File with the answers of all steps: a JSON object
+    #[arg(long, value_name = "FILE")]
+    answers: Option<PathBuf>,
 }
 
 /// Walks a funnel with answers.
-pub(super) async fn test(
-    out: &Output,
-    client: &Client,
-    funnel: &str,
-    answers: Option<&Path>,
-) -> Done {
-    let id = WhichFunnel::from(funnel.to_owned());
-    let asked = Trial { id, answers: given(answers)? };
-    let (answer, tried) = reply::call::<Test>(client, &NoQuery {}, &asked).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    let Tried { path, completes, ignored, .. } = tried.data;
-    for (at, node) in path.iter().enumerate() {
-        let branch = node.branch.as_deref().filter(|branch| *branch != "default");
-        let branch = branch.map(|branch| format!(" → {branch}")).unwrap_or_default();
-        out.line(&format!("{}. {} {} {:?}{branch}", at + 1, node.kind, node.id, node.name))?;
-        for line in lines(&node.trace) {
-            out.line(&format!("   {line}"))?;
+pub(super) async fn test(out: &Output, client: &Client, args: TestArgs) -> Done {
+    let answers = given(args.answers.as_deref())?;
+    let asked = Trial { id: WhichFunnel::from(args.funnel), answers };
+    reply::printed::<Test>(out, client, &NoQuery {}, &asked, |tried| {
+        let Tried { path, completes, ignored, .. } = tried.data;
+        for (at, node) in path.iter().enumerate() {
+            let branch = node.branch.as_deref().filter(|branch| *branch != "default");
+            let branch = branch.map(|branch| format!(" → {branch}")).unwrap_or_default();
+            out.line(&format!("{}. {} {} {:?}{branch}", at + 1, node.kind, node.id, node.name))?;
+            for line in lines(&node.trace) {
+                out.line(&format!("   {line}"))?;
+            }
+            for fault in &node.errors {
+                out.line(&format!("   {}: {} ({})", fault.field, fault.message, fault.code))?;
+            }
         }
-        for fault in &node.errors {
-            out.line(&format!("   {}: {} ({})", fault.field, fault.message, fault.code))?;
+        if !ignored.is_empty() {
+            out.note(&format!("No step on this way asks for {}.", ignored.join(", ")));
         }
-    }
-    if !ignored.is_empty() {
-        out.note(&format!("No step on this way asks for {}.", ignored.join(", ")));
-    }
-    let end = match (completes, path.last()) {
-        (true, Some(node)) if node.kind == "end" => format!("The visit ends at {:?}.", node.name),
-        (true, _) => "The visit ends: no edge leads on.".to_owned(),
-        (false, Some(node)) => format!("The visit stops at {:?}.", node.name),
-        (false, None) => "The funnel has no start.".to_owned(),
-    };
-    Ok(out.line(&end)?)
+        let end = match (completes, path.last()) {
+            (true, Some(node)) if node.kind == "end" => {
+                format!("The visit ends at {:?}.", node.name)
+            }
+            (true, _) => "The visit ends: no edge leads on.".to_owned(),
+            (false, Some(node)) => format!("The visit stops at {:?}.", node.name),
+            (false, None) => "The funnel has no start.".to_owned(),
+        };
+        Ok(out.line(&end)?)
+    })
+    .await
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RoutingArgs {
+    /// Id or slug of the funnel
+    funnel: String,
+    /// The end of the visit: completed or abandoned
+    #[arg(long, default_value = "completed")]
+    trigger: String,
+    /// File with answers: a JSON object
+    #[arg(long, value_name = "FILE")]
+    answers: Option<PathBuf>,
 }
 
 /// Says which mail rule would send what to whom.
-pub(super) async fn routing(
-    out: &Output,
-    client: &Client,
-    funnel: &str,
-    trigger: String,
-    answers: Option<&Path>,
-) -> Done {
-    let funnel_id = WhichFunnel::from(funnel.to_owned());
-    let asked = RoutingTrial { funnel_id, trigger, answers: given(answers)? };
-    let (answer, tried) = reply::call::<RoutingTest>(client, &NoQuery {}, &asked).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    let tried = tried.data;
-    for rule in &tried.rules {
-        let is_chosen = tried.chosen == Some(rule.id);
-        let verdict = match (is_chosen, rule.matches) {
-            (true, _) => "writes",
-            (false, true) => "matches, but an earlier rule writes",
-            (false, false) => "does not match",
-        };
-        out.line(&format!("rule {} {verdict}", rule.id))?;
-        for line in lines(&rule.trace) {
-            out.line(&format!("   {line}"))?;
+pub(super) async fn routing(out: &Output, client: &Client, args: RoutingArgs) -> Done {
+    let answers = given(args.answers.as_deref())?;
+    let funnel_id = WhichFunnel::from(args.funnel);
+    let asked = RoutingTrial { funnel_id, trigger: args.trigger, answers };
+    reply::printed::<RoutingTest>(out, client, &NoQuery {}, &asked, |tried| {
+        let tried = tried.data;
+        for rule in &tried.rules {
+            let is_chosen = tried.chosen == Some(rule.id);
+            let verdict = match (is_chosen, rule.matches) {
+                (true, _) => "writes",
+                (false, true) => "matches, but an earlier rule writes",
+                (false, false) => "does not match",
+            };
+            out.line(&format!("rule {} {verdict}", rule.id))?;
+            for line in lines(&rule.trace) {
+                out.line(&format!("   {line}"))?;
+            }
         }
-    }
-    for mail in &tried.mails {
-        out.line(&format!("{} to {}: {}", mail.kind, mail.to, mail.subject))?;
-    }
-    for why in &tried.skipped {
-        out.note(why);
-    }
-    for fault in &tried.errors {
-        out.note(&format!("{}: {} ({})", fault.field, fault.message, fault.code));
-    }
-    if tried.chosen.is_none() {
-        out.line("No rule matches: nobody is written to.")?;
-    }
-    Ok(())
+        for mail in &tried.mails {
+            out.line(&format!("{} to {}: {}", mail.kind, mail.to, mail.subject))?;
+        }
+        for why in &tried.skipped {
+            out.note(why);
+        }
+        for fault in &tried.errors {
+            out.note(&format!("{}: {} ({})", fault.field, fault.message, fault.code));
+        }
+        if tried.chosen.is_none() {
+            out.line("No rule matches: nobody is written to.")?;
+        }
+        Ok(())
+    })
+    .await
 }
 
 fn given(answers: Option<&Path>) -> Done<Map<String, Json>> {
@@ -138,7 +155,6 @@ fn given(answers: Option<&Path>) -> Done<Map<String, Json>> {
 
 /// A line for each rule and group.
 fn lines(trace: &[Traced]) -> Vec<String> {
-    let mark = |holds: bool| if holds { "✓" } else { "✗" };
     let line = |traced: &Traced| match traced {
         Traced::Rule { path, field, op, value, answer, result } => {
             let value = value.as_ref().map(|value| format!(" {value}")).unwrap_or_default();
@@ -168,36 +184,34 @@ pub(crate) struct PreviewArgs {
     answers: Option<PathBuf>,
 }
 
-pub(super) async fn preview(out: &Output, client: &Client, args: &PreviewArgs) -> Done {
-    let answers = args.answers.as_deref().map(input::object).transpose()?.unwrap_or_default();
+pub(super) async fn preview(out: &Output, client: &Client, args: PreviewArgs) -> Done {
     let asked = Previewed {
-        funnel_id: Some(WhichFunnel::from(args.funnel.clone())),
+        funnel_id: Some(WhichFunnel::from(args.funnel)),
         node_id: args.node,
-        answers,
+        answers: given(args.answers.as_deref())?,
         ..Previewed::default()
     };
-    let (answer, shown) = reply::call::<LookAt>(client, &MayNameFunnel::default(), &asked).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    let shown = shown.data;
-    out.line(&title(&shown.node))?;
-    for field in shown.node["config"]["fields"].as_array().into_iter().flatten() {
-        let text = |name: &str| field[name].as_str().unwrap_or_default();
-        out.line(&format!("    {} ({}) {}", text("id"), text("type"), text("label")))?;
-    }
-    for error in &shown.errors {
-        out.line(&format!("  {}: {} ({})", error.field, error.message, error.code))?;
-    }
-    for taken in &shown.trace {
-        edge(out, taken)?;
-    }
-    match &shown.next {
-        Some(next) => out.line(&format!("→ {}", title(next)))?,
-        None if shown.can_complete => out.line("→ the end of the visit")?,
-        None => {}
-    }
-    Ok(())
+    reply::printed::<LookAt>(out, client, &MayNameFunnel::default(), &asked, |shown| {
+        let shown = shown.data;
+        out.line(&title(&shown.node))?;
+        for field in shown.node["config"]["fields"].as_array().into_iter().flatten() {
+            let text = |name: &str| field[name].as_str().unwrap_or_default();
+            out.line(&format!("    {} ({}) {}", text("id"), text("type"), text("label")))?;
+        }
+        for error in &shown.errors {
+            out.line(&format!("  {}: {} ({})", error.field, error.message, error.code))?;
+        }
+        for taken in &shown.trace {
+            edge(out, taken)?;
+        }
+        match &shown.next {
+            Some(next) => out.line(&format!("→ {}", title(next)))?,
+            None if shown.can_complete => out.line("→ the end of the visit")?,
+            None => {}
+        }
+        Ok(())
+    })
+    .await
 }
 
 fn title(node: &Json) -> String {
@@ -226,25 +240,28 @@ fn mark(result: bool) -> char {
     if result { '✓' } else { '✗' }
 }
 
-pub(super) async fn start_test(
-    out: &Output,
-    client: &Client,
+#[derive(Args, Debug)]
+#[command(after_help = "Example: xdg-open \"$(cms funnels try leads)\"")]
+pub(crate) struct TryArgs {
+    /// Id or slug of the funnel, which is published
     funnel: String,
+    /// As a visitor of this language, such as en
+    #[arg(long, value_name = "LANGUAGE")]
     language: Option<String>,
-) -> Done {
-    let mut visit = StartVisit::of(funnel);
-    visit.language = language;
-    let (answer, begun) = reply::call::<StartTest>(client, &NoQuery {}, &visit).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    let begun = begun.data;
-    if let Some(url) = begun.url {
-        return Ok(out.line(&url)?);
-    }
-    out.line(&begun.started.session_uuid)?;
-    out.note(
-        "This is the session_uuid. There is no address: set page_url of the funnel's settings.",
-    );
-    Ok(())
+}
+
+pub(super) async fn start_test(out: &Output, client: &Client, args: TryArgs) -> Done {
+    let mut visit = StartVisit::of(args.funnel);
+    visit.language = args.language;
+    reply::printed::<StartTest>(out, client, &NoQuery {}, &visit, |begun| {
+        if let Some(url) = begun.data.url {
+            return Ok(out.line(&url)?);
+        }
+        out.line(&begun.data.started.session_uuid)?;
+        out.note(
+            "This is the session_uuid. There is no address: set page_url of the funnel's settings.",
+        );
+        Ok(())
+    })
+    .await
 }

@@ -1,5 +1,4 @@
-//! `cms funnels`: through `/api/backend/formfunnel`. The file is long, because clap reads verbs
-//! and their flags from one list
+//! `cms funnels`: through `/api/backend/formfunnel`
 
 mod drawn;
 mod edit;
@@ -28,11 +27,10 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     flags::Flags,
-    input,
-    output::{Done, Exit, Failure, Output, counted, table},
+    output::{Done, Exit, Output, counted},
     prompt,
-    reply::{self, Chosen},
-    site,
+    reply::{self, Chosen, Paging},
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -117,6 +115,11 @@ pub(crate) enum FunnelsCommand {
         #[arg(long)]
         slug: Option<String>,
     },
+    /// Save exported JSON over the funnel of its slug and language, or make a draft where none is
+    Apply {
+        /// File with the JSON; - for standard input
+        file: PathBuf,
+    },
     /// Draw a funnel
     #[command(after_help = "Example: cms funnels graph leads --dot | dot -Tsvg > leads.svg")]
     Graph {
@@ -129,38 +132,12 @@ pub(crate) enum FunnelsCommand {
     /// Show a step as visitors see it, where answers lead from there, and why
     Preview(explain::PreviewArgs),
     /// Evaluate a condition over answers, and say why it holds or not
-    #[command(after_help = "Example:
-  cms funnels explain --condition rules.json --answers answers.json")]
-    Explain {
-        /// File with the condition as JSON; - for standard input
-        #[arg(long, value_name = "FILE")]
-        condition: PathBuf,
-        /// File with answers: a JSON object
-        #[arg(long, value_name = "FILE")]
-        answers: Option<PathBuf>,
-        /// Refuse a condition that could not be saved
-        #[arg(long)]
-        validate: bool,
-    },
+    Explain(explain::ExplainArgs),
     /// Walk a funnel with given answers: the way, and why
-    #[command(after_help = "Example: cms funnels test leads --answers answers.json")]
-    Test {
-        /// Id or slug of the funnel
-        funnel: String,
-        /// File with the answers of all steps: a JSON object
-        #[arg(long, value_name = "FILE")]
-        answers: Option<PathBuf>,
-    },
+    Test(explain::TestArgs),
     /// Begin a visit that is a test, and print the address that goes on with it, or its
     /// session_uuid when the funnel has no page_url. No statistics count it, and nobody is told
-    #[command(after_help = "Example: xdg-open \"$(cms funnels try leads)\"")]
-    Try {
-        /// Id or slug of the funnel, which is published
-        funnel: String,
-        /// As a visitor of this language, such as en
-        #[arg(long, value_name = "LANGUAGE")]
-        language: Option<String>,
-    },
+    Try(explain::TryArgs),
     /// Tell how many visited a funnel, and where they left it
     Stats(stats::StatsArgs),
     /// Mail rules: who is written to when a visit ends
@@ -226,11 +203,8 @@ impl From<Status> for FunnelStatus {
     }
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: FunnelsCommand) -> Done {
-    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
-}
-
-async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: FunnelsCommand) -> Done {
+    let client = &site.client;
     match command {
         FunnelsCommand::List { language, status, chosen } => {
             let columns = ["id", "slug", "name", "status", "version", "language_short", "rev"];
@@ -259,15 +233,25 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
             edit::run(flags, out, client, &funnel, file.as_deref()).await
         }
         FunnelsCommand::Check { funnel, strict } => {
-            publish(out, client, &funnel, None, strict, true).await
+            let asked = Publication { strict, dry_run: true, ..Publication::default() };
+            publish(out, client, &funnel, asked).await
         }
         FunnelsCommand::Publish { funnel, seen, strict } => {
-            publish(out, client, &funnel, seen.rev, strict, false).await
+            let asked = Publication { strict, rev: seen.rev, ..Publication::default() };
+            publish(out, client, &funnel, asked).await
         }
         FunnelsCommand::Archive { funnel, seen } => {
             let question = format!("Take the funnel {funnel} off? No visit begins then.");
             prompt::confirm(flags, &question)?;
-            archive(out, client, &funnel, seen.rev).await
+            let saved = Saved {
+                id: Some(WhichFunnel::from(funnel.clone())),
+                rev: seen.rev,
+                funnel: [("status".to_owned(), "archived".into())].into_iter().collect(),
+                ..Saved::default()
+            };
+            let (answer, _) = reply::call::<Save>(client, &MayName::default(), &saved).await?;
+            let note = format!("The funnel {funnel} is archived: no visit begins any more.");
+            out.told(&answer.body, &note)
         }
         FunnelsCommand::Duplicate(args) => {
             let asked = Duplicated {
@@ -280,7 +264,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
                 reply::call::<Duplicate>(client, &MayName::default(), &asked).await?;
             let copy = copy.data.funnel.funnel;
             let note = format!("The copy of {} is {} ({}).", args.funnel, copy.id, copy.slug);
-            done(out, &answer.body, &note)
+            out.told(&answer.body, &note)
         }
         FunnelsCommand::Delete { funnel, seen } => {
             let question = format!("Delete the funnel {funnel} with all that visitors sent?");
@@ -288,18 +272,17 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
             let id = Some(WhichFunnel::from(funnel.clone()));
             let asked = Deletion { id, rev: seen.rev };
             let (answer, _) = reply::call::<Delete>(client, &MayName::default(), &asked).await?;
-            done(out, &answer.body, &format!("The funnel {funnel} is deleted."))
+            out.told(&answer.body, &format!("The funnel {funnel} is deleted."))
         }
         FunnelsCommand::Export { funnel, out: file } => {
             edit::export(out, &get(client, &funnel).await?, file.as_deref())
         }
         FunnelsCommand::Import { file, slug } => {
-            let mut members = input::object(&file)?;
-            members.extend(slug.map(|slug| ("slug".to_owned(), Json::from(slug))));
-            let new = serde_json::from_value(Json::Object(members))
-                .map_err(|why| Failure::usage(format!("{}: {why}", file.display())))?;
+            let mut new = edit::exported_in(&file)?;
+            new.members.extend(slug.map(|slug| ("slug".to_owned(), Json::from(slug))));
             create(out, client, new).await
         }
+        FunnelsCommand::Apply { file } => edit::apply(out, client, &file).await,
         FunnelsCommand::Graph { funnel, dot } => {
             let funnel = get(client, &funnel).await?;
             let text = if dot { drawn::dot(&funnel) } else { drawn::drawn(&funnel) };
@@ -308,19 +291,16 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: FunnelsComman
             }
             Ok(out.raw(&text)?)
         }
-        FunnelsCommand::Preview(args) => explain::preview(out, client, &args).await,
-        FunnelsCommand::Explain { condition, answers, validate } => {
-            explain::explain(out, client, &condition, answers.as_deref(), validate).await
-        }
-        FunnelsCommand::Test { funnel, answers } => {
-            explain::test(out, client, &funnel, answers.as_deref()).await
-        }
-        FunnelsCommand::Try { funnel, language } => {
-            explain::start_test(out, client, funnel, language).await
-        }
+        FunnelsCommand::Preview(args) => explain::preview(out, client, args).await,
+        FunnelsCommand::Explain(args) => explain::explain(out, client, &args).await,
+        FunnelsCommand::Test(args) => explain::test(out, client, args).await,
+        FunnelsCommand::Try(args) => explain::start_test(out, client, args).await,
         FunnelsCommand::Stats(args) => stats::run(out, client, &args).await,
         FunnelsCommand::Routing(command) => routing::run(out, client, command).await,
-        FunnelsCommand::FieldTypes => field_types(out, client).await,
+        FunnelsCommand::FieldTypes => {
+            let (columns, paging) = (["type", "group", "about"], Paging::default());
+            reply::list::<FieldTypes>(out, client, &paging, &columns, |_, _| NoQuery {}).await
+        }
     }
 }
 
@@ -330,15 +310,6 @@ fn one(funnel: &str) -> OneFunnel {
 
 async fn get(client: &Client, funnel: &str) -> Done<FunnelDetail> {
     reply::data::<Get>(client, &one(funnel), &NoBody).await
-}
-
-/// Prints the reply with `--json`, otherwise the sentence.
-fn done(out: &Output, body: &str, text: &str) -> Done {
-    if out.json {
-        return Ok(out.line(body)?);
-    }
-    out.note(text);
-    Ok(())
 }
 
 fn warned(out: &Output, warnings: &[cms_core::funnels::Warning]) {
@@ -351,23 +322,15 @@ async fn create(out: &Output, client: &Client, new: NewFunnel) -> Done {
     let (answer, made) = reply::call::<Create>(client, &NoQuery {}, &new).await?;
     warned(out, &made.data.warnings);
     let funnel = made.data.funnel.funnel;
-    done(out, &answer.body, &format!("The funnel {} is made: {}.", funnel.slug, funnel.id))
+    out.told(&answer.body, &format!("The funnel {} is made: {}.", funnel.slug, funnel.id))
 }
 
 /// Publishes a funnel, or only says whether it could be published.
-async fn publish(
-    out: &Output,
-    client: &Client,
-    funnel: &str,
-    rev: Option<i64>,
-    strict: bool,
-    check: bool,
-) -> Done {
-    let id = Some(WhichFunnel::from(funnel.to_owned()));
-    let asked = Publication { id, strict, dry_run: check, rev };
+async fn publish(out: &Output, client: &Client, funnel: &str, asked: Publication) -> Done {
+    let asked = Publication { id: Some(WhichFunnel::from(funnel.to_owned())), ..asked };
     let published = reply::call::<Publish>(client, &MayName::default(), &asked).await;
     let (answer, published) = published.map_err(|mut failure| {
-        if check && failure.exit == Exit::Refused {
+        if asked.dry_run && failure.exit == Exit::Refused {
             failure.exit = Exit::Failed;
         }
         failure
@@ -377,34 +340,9 @@ async fn publish(
         warned(out, &published.warnings);
     }
     let number = counted(published.warnings.len() as u64, "warning");
-    let note = match check {
+    let note = match asked.dry_run {
         true => format!("The funnel {funnel} can be published: {number}."),
         false => format!("The funnel {funnel} is published as version {}.", published.version),
     };
-    done(out, &answer.body, &note)
-}
-
-async fn archive(out: &Output, client: &Client, funnel: &str, rev: Option<i64>) -> Done {
-    let saved = Saved {
-        id: Some(WhichFunnel::from(funnel.to_owned())),
-        rev,
-        funnel: [("status".to_owned(), "archived".into())].into_iter().collect(),
-        ..Saved::default()
-    };
-    let (answer, _) = reply::call::<Save>(client, &MayName::default(), &saved).await?;
-    done(out, &answer.body, &format!("The funnel {funnel} is archived: no visit begins any more."))
-}
-
-async fn field_types(out: &Output, client: &Client) -> Done {
-    let (answer, found) = reply::call::<FieldTypes>(client, &NoQuery {}, &NoBody).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    let row = |one: &cms_http::wire::funnels::ShownFieldType| {
-        let group = serde_json::to_value(one.group).unwrap_or_default();
-        let group = group.as_str().unwrap_or_default().to_owned();
-        vec![one.name.clone(), group, one.about.clone()]
-    };
-    let rows: Vec<_> = found.data.iter().map(row).collect();
-    Ok(table::rows(out, &["type", "group", "about"], &rows)?)
+    out.told(&answer.body, &note)
 }

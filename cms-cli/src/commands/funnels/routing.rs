@@ -13,7 +13,7 @@ use cms_http::{
 };
 use serde_json::Value as Json;
 
-use super::{done, drawn, warned};
+use super::{drawn, explain, warned};
 use crate::{
     input,
     output::{Done, Failure, Output, counted},
@@ -38,37 +38,22 @@ pub(crate) enum RoutingCommand {
         file: PathBuf,
     },
     /// Say which rule would send what to whom, and why; nothing is sent
-    Test {
-        /// Id or slug of the funnel
-        funnel: String,
-        /// The end of the visit: completed or abandoned
-        #[arg(long, default_value = "completed")]
-        trigger: String,
-        /// File with answers: a JSON object
-        #[arg(long, value_name = "FILE")]
-        answers: Option<PathBuf>,
-    },
+    Test(explain::RoutingArgs),
 }
 
 pub(super) async fn run(out: &Output, client: &Client, command: RoutingCommand) -> Done {
     match command {
         RoutingCommand::List { funnel } => {
             let of = OfFunnel { funnel_id: funnel };
-            let (answer, rules) = reply::call::<EmailRoutings>(client, &of, &NoBody).await?;
-            if out.json {
-                return Ok(out.line(&answer.body)?);
-            }
-            if rules.data.is_empty() {
-                out.note("No mail rules.");
-            }
-            for rule in &rules.data {
-                out.line(&drawn::rule_line(rule))?;
-            }
-            Ok(())
+            reply::printed::<EmailRoutings>(out, client, &of, &NoBody, |rules| {
+                if rules.data.is_empty() {
+                    out.note("No mail rules.");
+                }
+                Ok(rules.data.iter().try_for_each(|rule| out.line(&drawn::rule_line(rule)))?)
+            })
+            .await
         }
-        RoutingCommand::Test { funnel, trigger, answers } => {
-            super::explain::routing(out, client, &funnel, trigger, answers.as_deref()).await
-        }
+        RoutingCommand::Test(args) => explain::routing(out, client, args).await,
         RoutingCommand::Set { funnel, file } => {
             let wrong = |why: String| Failure::usage(format!("{}: {why}", file.display()));
             let given: Json =
@@ -85,7 +70,7 @@ pub(super) async fn run(out: &Output, client: &Client, command: RoutingCommand) 
                 warned(out, &saved.data.warnings);
             }
             let number = counted(saved.data.email_routings.len() as u64, "mail rule");
-            done(out, &answer.body, &format!("The funnel {funnel} has {number}."))
+            out.told(&answer.body, &format!("The funnel {funnel} has {number}."))
         }
     }
 }

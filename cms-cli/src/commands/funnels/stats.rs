@@ -48,11 +48,8 @@ pub(crate) struct StatsArgs {
 
 pub(super) async fn run(out: &Output, client: &Client, args: &StatsArgs) -> Done {
     let Some(funnel) = &args.funnel else { return all(out, client, args).await };
-    let (answer, told) = reply::call::<Numbers>(client, &asked(args, funnel), &NoBody).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    shown(out, &told.data)
+    let asked = asked(args, funnel);
+    reply::printed::<Numbers>(out, client, &asked, &NoBody, |told| shown(out, &told.data)).await
 }
 
 fn asked(args: &StatsArgs, funnel: &str) -> FunnelNumbers {
@@ -84,15 +81,8 @@ async fn all(out: &Output, client: &Client, args: &StatsArgs) -> Done {
         return Ok(out.data(&json!(data))?);
     }
     let columns = [
-        "funnel",
-        "started",
-        "completed",
-        "rate",
-        "abandoned",
-        "under way",
-        "started before",
-        "language_short",
-        "id",
+        "funnel", "started", "completed", "rate", "abandoned", "under way", "started before",
+        "language_short", "id",
     ];
     let rows: Vec<_> = found
         .iter()
@@ -116,7 +106,7 @@ async fn all(out: &Output, client: &Client, args: &StatsArgs) -> Done {
 
 fn shown(out: &Output, told: &Analytics) -> Done {
     let range = &told.range;
-    let days = if range.days == 1 { "1 day".to_owned() } else { format!("{} days", range.days) };
+    let days = counted(range.days.unsigned_abs(), "day");
     out.line(&format!("{} to {} ({days}, {})", range.from, range.to, range.tz))?;
     totals(out, told)?;
     title(out, "Steps")?;

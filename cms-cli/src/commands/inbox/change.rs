@@ -20,7 +20,7 @@ use cms_http::{
 };
 use serde_json::Value as Json;
 
-use super::{Which, report};
+use super::Which;
 use crate::{
     flags::Flags,
     input,
@@ -64,7 +64,7 @@ pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, which: 
         let mut gone = SubmissionDeletion::default();
         (gone.id, gone.rev) = (Some(id), rev);
         let body = as_seen::<DeleteSubmission>(client, id, rev, &gone).await?;
-        return report(out, &body, "1 submission deleted.");
+        return out.told(&body, "1 submission deleted.");
     }
     let bulk = bulk(client, BulkOp::Delete, which, None).await?;
     let many = bulk.expected.or(bulk.ids.as_ref().map(|ids| ids.len() as i64)).unwrap_or_default();
@@ -87,7 +87,7 @@ pub(super) async fn note(
     let mut update = SubmissionUpdate::default();
     (update.id, update.rev, update.inbox_notes) = (Some(id), rev, Some(text));
     let body = as_seen::<UpdateSubmission>(client, id, rev, &update).await?;
-    report(out, &body, &format!("The notes of {id} are written."))
+    out.told(&body, &format!("The notes of {id} are written."))
 }
 
 async fn one(
@@ -99,7 +99,7 @@ async fn one(
 ) -> Done {
     (update.id, update.rev) = (Some(id), rev);
     let body = as_seen::<UpdateSubmission>(client, id, rev, &update).await?;
-    report(out, &body, &format!("1 submission {what}."))
+    out.told(&body, &format!("1 submission {what}."))
 }
 
 /// Changes a submission if it is still as it was seen: at this `rev`, or as it is read here
@@ -181,7 +181,7 @@ async fn send(out: &Output, client: &Client, bulk: Bulk, what: &str) -> Done {
         None => format!("{matched} {what}."),
         Some(changed) => format!("{matched} {what}; {changed} changed, the others were so before."),
     };
-    report(out, &answer.body, &text)
+    out.told(&answer.body, &text)
 }
 
 pub(super) async fn erase(
@@ -196,14 +196,10 @@ pub(super) async fn erase(
         prompt::confirm(flags, &what)?;
     }
     let asked = AskedErasure { email, dry_run };
-    let (answer, done) = reply::call::<Erase>(client, &NoQuery {}, &asked).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    for line in lines(&done.data) {
-        out.line(&line)?;
-    }
-    Ok(())
+    reply::printed::<Erase>(out, client, &NoQuery {}, &asked, |done| {
+        Ok(lines(&done.data).iter().try_for_each(|line| out.line(line))?)
+    })
+    .await
 }
 
 /// The receipt as readable text, one fact a line.

@@ -12,7 +12,6 @@ use cms_http::{
 };
 use serde_json::{Map, Value as Json, json};
 
-use super::report;
 use crate::{
     output::{Done, Exit, Failure, Output},
     reply::{self, Paging},
@@ -75,11 +74,7 @@ impl Choose {
         let Some(name) = &self.view else {
             return query(&self.matching.filter()?, self.sort.clone());
         };
-        let views = client.call::<Views>(&NoQuery {}, &NoBody).await?.data;
-        let view = views.into_iter().find(|view| view.name == *name).ok_or_else(|| {
-            Failure::new(Exit::NotFound, format!("there is no view {name}"))
-                .hint("cms inbox views list")
-        })?;
+        let view = view_named(client, name).await?;
         query(&view.query.filter, view.query.sort)
     }
 
@@ -163,7 +158,7 @@ pub(super) async fn views(out: &Output, client: &Client, command: ViewsCommand) 
             let mut new = NewView::new(&name);
             (new.query.filter, new.query.sort) = choose.parts()?;
             let (answer, _) = reply::call::<SaveView>(client, &NoQuery {}, &new).await?;
-            report(out, &answer.body, &format!("The view {name} is saved."))
+            out.told(&answer.body, &format!("The view {name} is saved."))
         }
         ViewsCommand::Delete { name } => {
             let view = view_named(client, &name).await?;

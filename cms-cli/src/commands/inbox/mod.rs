@@ -150,15 +150,8 @@ pub(crate) struct Which {
 }
 
 const COLUMNS: [&str; 9] = [
-    "submission_id",
-    "funnel_name",
-    "started_at",
-    "status",
-    "inbox_status",
-    "assigned_name",
-    "contact_name",
-    "contact_email",
-    "summary",
+    "submission_id", "funnel_name", "started_at", "status", "inbox_status", "assigned_name",
+    "contact_name", "contact_email", "summary",
 ];
 
 pub(crate) async fn run(flags: &Flags, out: &Output, args: InboxArgs) -> Done {
@@ -219,16 +212,7 @@ async fn undo(out: &Output, client: &Client) -> Done {
     if done.gone > 0 {
         text.push_str(&format!(" {} deleted since.", submissions(done.gone)));
     }
-    report(out, &answer.body, &text)
-}
-
-/// Prints the reply with `--json`, otherwise the sentence.
-fn report(out: &Output, body: &str, text: &str) -> Done {
-    if out.json {
-        return Ok(out.line(body)?);
-    }
-    out.note(text);
-    Ok(())
+    out.told(&answer.body, &text)
 }
 
 /// Shows answers, the way, files and mails, one line each, and the retention.

@@ -34,7 +34,7 @@ pub(crate) struct ImportArgs {
     /// Format, if the name of the file does not tell it
     #[arg(long, value_enum)]
     format: Option<Format>,
-    /// Rows in a batch
+    /// Rows in a batch: 1 to 1000
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = batch_size())]
     batch: u32,
     /// Skip the rows before this line, because they are written already
@@ -51,7 +51,7 @@ pub(crate) struct ImportArgs {
 }
 
 fn batch_size() -> clap::builder::RangedI64ValueParser<u32> {
-    clap::value_parser!(u32).range(1..=5000)
+    clap::value_parser!(u32).range(1..=1000)
 }
 
 fn interrupted() -> Failure {

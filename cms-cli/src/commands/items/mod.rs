@@ -26,7 +26,7 @@ use crate::{
     input,
     output::{Done, Exit, Output},
     reply::{self, Paging},
-    site::{self, Site},
+    site::Site,
 };
 
 const ITEM: &str = "/api/backend/item";
@@ -90,11 +90,7 @@ pub(crate) enum ItemsCommand {
     Export(ExportArgs),
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: ItemsCommand) -> Done {
-    site::with(flags, out, async |site| at(flags, out, site, command).await).await
-}
-
-async fn at(flags: &Flags, out: &Output, site: &Site, command: ItemsCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: ItemsCommand) -> Done {
     let client = &site.client;
     match command {
         ItemsCommand::List { table, filters, paging, count } => {

@@ -17,7 +17,7 @@ use crate::{
     flags::Flags,
     output::{Done, Failure, Output},
     reply::{self, Paging},
-    site,
+    site::Site,
 };
 
 /// A verb of one of these nouns.
@@ -134,11 +134,12 @@ fn body(resource: &Resource, args: &ArgMatches) -> Map<String, Json> {
     given.collect()
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: ResourceCommand) -> Done {
-    site::with(flags, out, async |site| at(flags, out, site, command).await).await
-}
-
-async fn at(flags: &Flags, out: &Output, site: &site::Site, command: ResourceCommand) -> Done {
+pub(crate) async fn run(
+    flags: &Flags,
+    out: &Output,
+    site: &Site,
+    command: ResourceCommand,
+) -> Done {
     let (client, table) = (&site.client, command.resource.table);
     match command.verb {
         Verb::List(filters, paging) => {

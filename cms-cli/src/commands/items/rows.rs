@@ -13,7 +13,7 @@ use serde_json::json;
 use super::ITEM;
 use crate::{
     flags::Flags,
-    output::{Done, Exit, Failure, Output, record::Record, table},
+    output::{Done, Exit, Failure, Output, table},
     prompt,
     reply::{self, Choose},
 };
@@ -30,10 +30,7 @@ pub(super) async fn print(out: &Output, client: &Client, ask: Ask) -> Done {
     let reply: Data<OneOrMany> = serde_json::from_str(&answer.body).map_err(Failure::unexpected)?;
     match reply.data {
         OneOrMany::One(row) => reply::show(out, &answer.body, &row),
-        OneOrMany::Many(rows) => {
-            let rows: Vec<Record> = rows.iter().map(Record::of).collect::<Done<_>>()?;
-            Ok(table::records(out, &[], &rows, Record::shown)?)
-        }
+        OneOrMany::Many(rows) => table::records(out, &[], &rows),
     }
 }
 

@@ -4,7 +4,7 @@ mod rights;
 
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use cms_core::{
     Clock,
     keys::{ApiKey, ApiKeyPatch, NewApiKey},
@@ -23,10 +23,10 @@ use serde_json::{Value as Json, json};
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Failure, Output, SecretFile, counted, record::Record, table},
+    output::{Done, Output, SecretFile, table},
     prompt,
     reply::{self, Chosen, Paging, by_id, named},
-    site,
+    site::Site,
 };
 
 /// The columns of a list.
@@ -76,17 +76,9 @@ pub(crate) enum KeysCommand {
         out: Option<PathBuf>,
     },
     /// Switch keys on
-    Enable {
-        /// Ids or names of the keys; - takes them from standard input
-        #[arg(required = true, value_name = "KEYS")]
-        keys: Vec<String>,
-    },
+    Enable(Several),
     /// Switch keys off, from the next request on
-    Disable {
-        /// Ids or names of the keys; - takes them from standard input
-        #[arg(required = true, value_name = "KEYS")]
-        keys: Vec<String>,
-    },
+    Disable(Several),
     /// Set or remove the day of expiry
     Expire {
         /// Id or name of the key
@@ -141,18 +133,19 @@ pub(crate) enum KeysCommand {
         grant: bool,
     },
     /// Delete keys for good
-    Delete {
-        /// Ids or names of the keys; - takes them from standard input
-        #[arg(required = true, value_name = "KEYS")]
-        keys: Vec<String>,
-    },
+    Delete(Several),
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: KeysCommand) -> Done {
-    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+/// Keys.
+#[derive(Args, Debug)]
+pub(crate) struct Several {
+    /// Ids or names of the keys; - takes them from standard input
+    #[arg(required = true, value_name = "KEYS")]
+    keys: Vec<String>,
 }
 
-async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: KeysCommand) -> Done {
+    let client = &site.client;
     match command {
         KeysCommand::List(chosen) => {
             let shown = (&COLUMNS[..], reply::plain as _);
@@ -184,12 +177,13 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
             let grace = Grace { grace_s: grace };
             obtain::<Rotate>(out, client, &by_id(id), &grace, file).await
         }
-        KeysCommand::Enable { keys } => switch(out, client, keys, true).await,
-        KeysCommand::Disable { keys } => switch(out, client, keys, false).await,
+        KeysCommand::Enable(Several { keys }) => switch(out, client, keys, true).await,
+        KeysCommand::Disable(Several { keys }) => switch(out, client, keys, false).await,
         KeysCommand::Expire { key, on, .. } => {
             let mut patch = ApiKeyPatch::default();
             patch.expires_on = Some(on);
-            update(out, client, &key, patch).await
+            let id = named::key(client, &key).await?;
+            reply::record::<Update>(out, client, &by_id(id), &patch).await
         }
         KeysCommand::Rights { key, grant, revoke } => {
             let id = named::key(client, &key).await?;
@@ -207,17 +201,11 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: KeysCommand) 
             note_delay(out, client);
             rights::denied(out, client, named::key(client, &key).await?, grant).await
         }
-        KeysCommand::Delete { keys } => {
+        KeysCommand::Delete(Several { keys }) => {
             let keys = input::named(keys)?;
             let ids = named::keys(client, &keys).await?;
-            let (many, keys) = (counted(ids.len() as u64, "API key"), keys.join(", "));
-            let question = format!("Delete {many} ({keys})? Programs that use it stop working.");
-            prompt::confirm(flags, &question)?;
-            reply::several(out, &ids, async |id| {
-                Ok(client.call::<Delete>(&by_id(id), &NoBody).await?)
-            })
-            .await?;
-            out.done(&json!({"deleted": ids}), &format!("{many} deleted: {keys}"))
+            let what = ("API key", "? Programs that use it stop working.");
+            reply::delete::<Delete>(flags, out, client, (&ids, &keys), what).await
         }
     }
 }
@@ -240,11 +228,6 @@ async fn switch(out: &Output, client: &Client, keys: Vec<String>, active: bool) 
     reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, reply::plain)).await
 }
 
-async fn update(out: &Output, client: &Client, key: &str, patch: ApiKeyPatch) -> Done {
-    let id = named::key(client, key).await?;
-    reply::record::<Update>(out, client, &by_id(id), &patch).await
-}
-
 /// Calls an operation that makes a value. Prints the value, or writes it into `file`.
 async fn obtain<O: Operation<Reply = Data<ShownKey>>>(
     out: &Output,
@@ -255,56 +238,50 @@ async fn obtain<O: Operation<Reply = Data<ShownKey>>>(
 ) -> Done {
     // Create the file first: otherwise a value that cannot be written would be lost.
     let file = file.map(SecretFile::reserve).transpose()?;
-    match reply::call_once::<O>(client, query, body).await {
-        Ok((answer, Ok(made))) => {
-            let id = Json::from(made.data.record.id);
-            given(show(out, &answer.body, &made.data, file), &id)
+    let (answer, made) = match reply::call_once::<O>(client, query, body).await {
+        Ok(made) => made,
+        Err(failure) => return Err(SecretFile::given_up(file, failure)),
+    };
+    let (id, value, key) = match &made {
+        Ok(made) => {
+            let key = &made.data.record;
+            (Json::from(key.id), &made.data.key, Some(key))
         }
-        Ok((answer, Err((id, value)))) => {
-            given(show_value(out, &answer.body, &id, &value, file), &id)
-        }
-        Err(failure) => Err(SecretFile::given_up(file, failure)),
-    }
-}
-
-fn given(shown: Done, id: &Json) -> Done {
+        Err((id, value)) => (id.clone(), value, None),
+    };
+    let shown = show(out, &answer.body, (&id, value), key, file);
     let secret = format!("the new value of the key {id}");
     reply::given(shown, &secret, &format!("cms keys rotate {id}"))
 }
 
-/// Shows a value to a caller that may not read the key itself.
-fn show_value(out: &Output, body: &str, id: &Json, value: &str, file: Option<SecretFile>) -> Done {
+/// Shows a value. None: a caller that may not read the key itself.
+fn show(
+    out: &Output,
+    body: &str,
+    (id, value): (&Json, &str),
+    key: Option<&ApiKey>,
+    file: Option<SecretFile>,
+) -> Done {
     if let Some(mut file) = file {
         file.write(&[value])?;
         let place = file.path().display();
         let told = format!("The key {id} is in {place}; it is shown nowhere else.");
-        return out.done(&json!({"id": id}), &told);
+        return out.done(&key.map_or_else(|| json!({"id": id}), |key| json!(key)), &told);
     }
     if out.json {
         return Ok(out.line(body)?);
     }
-    out.note(&format!("The key {id}, shown this once: keep it now. You may see no more of it."));
-    Ok(out.line(value)?)
-}
-
-fn show(out: &Output, body: &str, made: &ShownKey, file: Option<SecretFile>) -> Done {
-    let ApiKey { id, name, .. } = &made.record;
-    if let Some(mut file) = file {
-        file.write(&[&made.key])?;
-        let place = file.path().display();
-        let without = serde_json::to_value(&made.record).map_err(Failure::unexpected)?;
-        return out
-            .done(&without, &format!("The key {id} is in {place}; it is shown nowhere else."));
-    }
-    if out.json {
-        return Ok(out.line(body)?);
-    }
-    out.note(&format!("The key {id} ({name}), shown this once: keep it now."));
-    out.line(&made.key)?;
+    let Some(key) = key else {
+        let once = "shown this once: keep it now. You may see no more of it.";
+        out.note(&format!("The key {id}, {once}"));
+        return Ok(out.line(value)?);
+    };
+    out.note(&format!("The key {id} ({}), shown this once: keep it now.", key.name));
+    out.line(value)?;
     if out.table && !out.quiet {
         out.note("");
         let columns = ["id", "name", "prefix", "active", "expires_on", "rights"];
-        table::records(out, &columns, &[Record::of(&made.record)?], Record::shown)?;
+        table::records(out, &columns, &[key])?;
     }
     Ok(())
 }

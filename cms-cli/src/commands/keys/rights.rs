@@ -31,27 +31,12 @@ pub(super) async fn show_or_change(
     if grant.is_empty() && revoke.is_empty() {
         return reply::record::<Read>(out, client, &show, &NoBody).await;
     }
-    change(out, client, id, parse(grant)?, parse(revoke)?).await
-}
-
-/// Adds rights to those of a key, and prints the key.
-async fn grant(out: &Output, client: &Client, id: i64, grant: Vec<Right>) -> Done {
-    change(out, client, id, grant, Vec::new()).await
-}
-
-async fn change(
-    out: &Output,
-    client: &Client,
-    id: i64,
-    grant: Vec<Right>,
-    revoke: Vec<Right>,
-) -> Done {
-    if !revoke.is_empty() {
-        let held = reply::data::<Read>(client, &reply::one(id), &NoBody).await?.rights;
-        expect_held(&held, &revoke)?;
-    }
     let mut patch = ApiKeyPatch::default();
-    (patch.grant, patch.revoke) = (grant, revoke);
+    (patch.grant, patch.revoke) = (parse(grant)?, parse(revoke)?);
+    if !revoke.is_empty() {
+        let held = reply::data::<Read>(client, &show, &NoBody).await?.rights;
+        expect_held(&held, &patch.revoke)?;
+    }
     reply::record::<Update>(out, client, &by_id(id), &patch).await
 }
 
@@ -86,14 +71,13 @@ pub(super) async fn check(
 pub(super) async fn denied(out: &Output, client: &Client, id: i64, grants: bool) -> Done {
     let (answer, last) = reply::call::<LastDenied>(client, &by_id(id), &NoBody).await?;
     let Some(denied) = last.data else {
-        if out.json {
-            return Ok(out.line(&answer.body)?);
-        }
-        out.note(&format!("The key {id} was refused no call that a right could allow."));
-        return Ok(());
+        let none = format!("The key {id} was refused no call that a right could allow.");
+        return out.told(&answer.body, &none);
     };
     if grants {
-        return grant(out, client, id, vec![denied.right]).await;
+        let mut patch = ApiKeyPatch::default();
+        patch.grant = vec![denied.right];
+        return reply::record::<Update>(out, client, &by_id(id), &patch).await;
     }
     if out.json {
         return Ok(out.line(&answer.body)?);

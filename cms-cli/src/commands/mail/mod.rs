@@ -3,7 +3,6 @@
 mod sink;
 
 use clap::{Subcommand, ValueEnum};
-use cms_core::mail::ProviderState;
 use cms_http::{
     client::Client,
     wire::{
@@ -109,18 +108,27 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: MailCommand) -> Do
 
 async fn at(out: &Output, client: &Client, command: MailCommand) -> Done {
     match command {
-        MailCommand::Providers => providers(out, client).await,
+        MailCommand::Providers => {
+            reply::printed::<Providers>(out, client, &NoQuery {}, &NoBody, |found| {
+                if found.data.is_empty() {
+                    out.note("No provider is configured: set mail.smtp_url or another one.");
+                }
+                let columns =
+                    ["place", "name", "kind", "server", "state", "faults", "rests_until", "reason"];
+                table::records(out, &columns, &found.data)
+            })
+            .await
+        }
         MailCommand::Test { to, provider } => test(out, client, TestMail { to, provider }).await,
         MailCommand::Log { status, to, purpose, since, paging } => {
             let query = |limit, cursor| WhichMails {
-                id: None,
                 status: status.map(MailStatus::from),
                 to: to.clone(),
                 purpose: purpose.clone(),
                 since,
                 limit,
                 cursor,
-                count: None,
+                ..WhichMails::default()
             };
             let columns = ["id", "created_at", "purpose", "to", "subject", "status", "reason"];
             reply::list::<Log>(out, client, &paging, &columns, query).await
@@ -132,40 +140,11 @@ async fn at(out: &Output, client: &Client, command: MailCommand) -> Done {
         MailCommand::Retry { ids } => {
             let (answer, done) =
                 reply::call::<Retry>(client, &NoQuery {}, &MailIds { ids }).await?;
-            if out.json {
-                return Ok(out.line(&answer.body)?);
-            }
-            out.note(&format!("{} due now.", counted(done.data.queued, "mail")));
-            Ok(())
+            out.told(&answer.body, &format!("{} due now.", counted(done.data.queued, "mail")))
         }
         // It needs no site.
         MailCommand::Sink(args) => sink::run(out, args).await,
     }
-}
-
-async fn providers(out: &Output, client: &Client) -> Done {
-    let (answer, found) = reply::call::<Providers>(client, &NoQuery {}, &NoBody).await?;
-    if out.json {
-        return Ok(out.line(&answer.body)?);
-    }
-    if found.data.is_empty() {
-        out.note("No provider is configured: set mail.smtp_url or another one.");
-    }
-    let columns = ["place", "name", "kind", "server", "state", "faults", "rests_until", "reason"];
-    let row = |state: &ProviderState| {
-        let text = |text: &Option<String>| text.clone().unwrap_or_default();
-        vec![
-            state.place.to_string(),
-            state.name.clone(),
-            state.kind.clone(),
-            state.server.clone(),
-            state.state.clone(),
-            state.faults.to_string(),
-            text(&state.rests_until),
-            text(&state.reason),
-        ]
-    };
-    Ok(table::rows(out, &columns, &found.data.iter().map(row).collect::<Vec<_>>())?)
 }
 
 /// Sends a test mail and tells what became of it.

@@ -30,7 +30,7 @@ use crate::{
         self, Paging,
         draft::{DraftView, id_of},
     },
-    site,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -44,10 +44,7 @@ pub(crate) enum PagesCommand {
         paging: Paging,
     },
     /// Show the state of a page: published, revision, schedule, size of the draft
-    Show {
-        /// Id, address or view of the page
-        page: String,
-    },
+    Show(Named),
     /// Draw a page: rows, columns, widgets, items
     Tree {
         /// Id, address or view of the page
@@ -65,20 +62,11 @@ pub(crate) enum PagesCommand {
     /// Remove a node of a draft, with all that stands in it
     Remove(RemoveArgs),
     /// Publish the draft of a page
-    Publish {
-        /// Id, address or view of the page
-        page: String,
-    },
+    Publish(Named),
     /// Hide a page from visitors; its revisions stay
-    TakeOff {
-        /// Id, address or view of the page
-        page: String,
-    },
+    TakeOff(Named),
     /// Return the draft of a page to what was published last
-    Discard {
-        /// Id, address or view of the page
-        page: String,
-    },
+    Discard(Named),
     /// List the revisions of a page, newest first
     Revisions {
         /// Id, address or view of the page
@@ -94,19 +82,7 @@ pub(crate) enum PagesCommand {
         revision: i64,
     },
     /// Tell what publishing would change, or how two states of a page differ
-    #[command(after_help = "Examples:
-  cms pages diff /
-  cms pages diff / --from 2 --to 3")]
-    Diff {
-        /// Id, address or view of the page
-        page: String,
-        /// draft or a revision; otherwise what was published last
-        #[arg(long, value_name = "STATE")]
-        from: Option<String>,
-        /// draft or a revision; otherwise the draft
-        #[arg(long, value_name = "STATE")]
-        to: Option<String>,
-    },
+    Diff(tree::DiffArgs),
     /// Copy the draft of a page into another page, for example to begin a translation
     Copy {
         /// Id, address or view of the page to copy
@@ -145,11 +121,15 @@ pub(crate) enum PagesCommand {
     },
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: PagesCommand) -> Done {
-    site::with(flags, out, async |site| at(flags, out, &site.client, command).await).await
+/// A page.
+#[derive(Args, Debug)]
+pub(crate) struct Named {
+    /// Id, address or view of the page
+    page: String,
 }
 
-async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand) -> Done {
+pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: PagesCommand) -> Done {
+    let client = &site.client;
     let named = MayName::default();
     match command {
         PagesCommand::List { language, paging } => {
@@ -164,31 +144,28 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
             let ask = Ask::of::<item::Read>(&asked, &NoBody)?;
             reply::records(out, client, &paging, ask).await
         }
-        PagesCommand::Show { page } => show(out, client, &page).await,
+        PagesCommand::Show(Named { page }) => show(out, client, &page).await,
         PagesCommand::Tree { page, revision } => draw(out, client, &page, revision).await,
         PagesCommand::Add(args) => nodes::added(out, client, &args).await,
         PagesCommand::Edit(args) => nodes::edited(out, client, &args).await,
         PagesCommand::Move(args) => nodes::moved(out, client, &args).await,
         PagesCommand::Remove(args) => nodes::removed(flags, out, client, &args).await,
-        PagesCommand::Publish { page } => {
+        PagesCommand::Publish(Named { page }) => {
             let seen = DraftView::find(client, &page).await?;
             let body = OnePage { page_id: Some(seen.draft.page_id) };
-            let (answer, done) = seen.send::<Publish>(client, &named, &body).await?;
-            reply::show(out, &answer.body, &done.data)
+            seen.change::<Publish>(out, client, &named, &body).await
         }
-        PagesCommand::TakeOff { page } => {
+        PagesCommand::TakeOff(Named { page }) => {
             prompt::confirm(flags, &format!("Hide the page {page} from visitors?"))?;
             let seen = DraftView::find(client, &page).await?;
             let body = OnePage { page_id: Some(seen.draft.page_id) };
-            let (answer, done) = seen.send::<TakeOff>(client, &named, &body).await?;
-            reply::show(out, &answer.body, &done.data)
+            seen.change::<TakeOff>(out, client, &named, &body).await
         }
-        PagesCommand::Discard { page } => {
+        PagesCommand::Discard(Named { page }) => {
             prompt::confirm(flags, &format!("Lose what the draft of {page} has changed?"))?;
             let seen = DraftView::find(client, &page).await?;
             let body = OnePage { page_id: Some(seen.draft.page_id) };
-            let (answer, done) = seen.send::<Discard>(client, &named, &body).await?;
-            reply::show(out, &answer.body, &done.data)
+            seen.change::<Discard>(out, client, &named, &body).await
         }
         PagesCommand::Revisions { page, paging } => {
             let page_id = id_of(client, &page).await?;
@@ -201,10 +178,9 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
             prompt::confirm(flags, &told)?;
             let seen = DraftView::find(client, &page).await?;
             let body = Restored { page_id: Some(seen.draft.page_id), revision };
-            let (answer, done) = seen.send::<Restore>(client, &named, &body).await?;
-            reply::show(out, &answer.body, &done.data)
+            seen.change::<Restore>(out, client, &named, &body).await
         }
-        PagesCommand::Diff { page, from, to } => tree::diff(out, client, &page, from, to).await,
+        PagesCommand::Diff(args) => tree::diff(out, client, args).await,
         PagesCommand::Copy { from, to, replace } => {
             let from_page_id = id_of(client, &from).await?;
             let seen = DraftView::find(client, &to).await?;
@@ -214,8 +190,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: PagesCommand)
                 return Err(Failure::new(Exit::Refused, what).hint("--replace overwrites it"));
             }
             let body = Copied { from_page_id, page_id: seen.draft.page_id, replace };
-            let (answer, done) = seen.send::<CopyTree>(client, &NoQuery {}, &body).await?;
-            reply::show(out, &answer.body, &done.data)
+            seen.change::<CopyTree>(out, client, &NoQuery {}, &body).await
         }
         PagesCommand::Schedule(args) => schedule(out, client, args).await,
         PagesCommand::Link { page, ttl, note } => {
@@ -342,6 +317,5 @@ async fn schedule(out: &Output, client: &Client, args: ScheduleArgs) -> Done {
         publish_at: args.publish.clone().or_else(|| kept(&draft.publish_at, args.no_publish)),
         take_off_at: args.take_off.clone().or_else(|| kept(&draft.take_off_at, args.no_take_off)),
     };
-    let (answer, done) = seen.send::<SetSchedule>(client, &MayName::default(), &body).await?;
-    reply::show(out, &answer.body, &done.data)
+    seen.change::<SetSchedule>(out, client, &MayName::default(), &body).await
 }

@@ -144,8 +144,7 @@ pub(super) async fn edited(out: &Output, client: &Client, args: &EditArgs) -> Do
         _ => (NodeKind::Item, WhichNode { widget_id: None, item_id: Some(args.id) }),
     };
     seen.holds(&args.page, kind, args.id)?;
-    let (answer, edited) = seen.send::<Set>(client, &which, &Values { data }).await?;
-    reply::show(out, &answer.body, &edited.data)
+    seen.change::<Set>(out, client, &which, &Values { data }).await
 }
 
 pub(super) async fn moved(out: &Output, client: &Client, args: &MoveArgs) -> Done {
@@ -154,8 +153,7 @@ pub(super) async fn moved(out: &Output, client: &Client, args: &MoveArgs) -> Don
     seen.holds(&args.page, kind, args.id)?;
     let parent = args.within.map(|id| Parent::of(kind, id));
     let asked = Move { kind, id: args.id, parent, position: args.position };
-    let (answer, moved) = seen.send::<MoveNode>(client, &NoQuery {}, &asked).await?;
-    reply::show(out, &answer.body, &moved.data)
+    seen.change::<MoveNode>(out, client, &NoQuery {}, &asked).await
 }
 
 pub(super) async fn removed(

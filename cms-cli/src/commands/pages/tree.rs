@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use clap::Args;
 use cms_core::pages::builder::{Difference, Happened, PlacedWidget, Tree};
 use cms_http::{
     client::Client,
@@ -91,14 +92,24 @@ fn draw(branches: &[Branch], margin: &str, text: &mut String) {
     }
 }
 
-pub(super) async fn diff(
-    out: &Output,
-    client: &Client,
-    page: &str,
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cms pages diff /
+  cms pages diff / --from 2 --to 3")]
+pub(crate) struct DiffArgs {
+    /// Id, address or view of the page
+    page: String,
+    /// draft or a revision; otherwise what was published last
+    #[arg(long, value_name = "STATE")]
     from: Option<String>,
+    /// draft or a revision; otherwise the draft
+    #[arg(long, value_name = "STATE")]
     to: Option<String>,
-) -> Done {
-    let compared = Compared { page_id: id_of(client, page).await?, from, to };
+}
+
+pub(super) async fn diff(out: &Output, client: &Client, args: DiffArgs) -> Done {
+    let DiffArgs { page, from, to } = args;
+    let compared = Compared { page_id: id_of(client, &page).await?, from, to };
     let (answer, found) = reply::call::<Diff>(client, &compared, &NoBody).await?;
     if out.json {
         out.line(&answer.body)?;

@@ -4,7 +4,7 @@
 use clap::Subcommand;
 use cms_core::Cms;
 use cms_http::{
-    client::{Ask, Client},
+    client::Client,
     wire::{
         Data, NoBody,
         parameters::NoQuery,
@@ -14,12 +14,13 @@ use cms_http::{
         },
     },
 };
+use serde_json::json;
 
 use crate::{
     flags::Flags,
     folder,
-    output::{Done, Exit, Failure, Output, table},
-    prompt,
+    output::{Done, Exit, Failure, Output, record::text, table},
+    prompt, reply,
     site::Site,
     target::Target,
 };
@@ -94,15 +95,18 @@ pub(super) async fn open(flags: &Flags, out: &Output, apply: bool) -> Done<Site>
 async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {
     match command {
         ChangesCommand::Diff { plugin } => {
-            let answer = client.send(Ask::of::<Diff>(&Which { plugin }, &NoBody)?).await?;
-            let data = answer.read::<Diff>()?.data;
-            print(out, &answer.body, &data)
+            let which = Which { plugin };
+            reply::printed::<Diff>(out, client, &which, &NoBody, |found| print(out, &found.data))
+                .await
         }
         ChangesCommand::Apply { plugin, accept_loss } => {
             let body = Applied { plugin, accept_loss };
-            let answer = client.send(Ask::of::<Apply>(&NoQuery::default(), &body)?).await?;
-            let Data { data } = answer.read::<Apply>()?;
-            print(out, &answer.body, &data)?;
+            let (answer, Data { data }) = reply::call::<Apply>(client, &NoQuery {}, &body).await?;
+            if out.json {
+                out.line(&answer.body)?;
+            } else {
+                print(out, &data)?;
+            }
             let refused = data.iter().filter(|one| one.state == ChangeState::Refused).count();
             match refused {
                 0 => Ok(()),
@@ -112,37 +116,31 @@ async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {
         }
         ChangesCommand::Remove { plugin } => {
             let body = Removed { plugin };
-            client.send(Ask::of::<Remove>(&NoQuery::default(), &body)?).await?;
+            client.call::<Remove>(&NoQuery {}, &body).await?;
             let told = format!("The plugin {} is out of service; its tables stay.", body.plugin);
-            out.done(&serde_json::json!({"removed": body.plugin}), &told)
+            out.done(&json!({"removed": body.plugin}), &told)
         }
         ChangesCommand::Release { plugin } => {
             let body = Released { plugin };
-            let answer = client.send(Ask::of::<Release>(&NoQuery {}, &body)?).await?;
-            let Data { data } = answer.read::<Release>()?;
-            if out.json {
-                return Ok(out.line(&answer.body)?);
-            }
-            let rows: Vec<_> = data.into_iter().map(|one| vec![one.kind, one.name]).collect();
-            if rows.is_empty() {
-                out.note(&format!("{} declares all names that it owns.", body.plugin));
-            }
-            Ok(table::rows(out, &["kind", "name"], &rows)?)
+            reply::printed::<Release>(out, client, &NoQuery {}, &body, |freed| {
+                if freed.data.is_empty() {
+                    out.note(&format!("{} declares all names that it owns.", body.plugin));
+                }
+                table::records(out, &["kind", "name"], &freed.data)
+            })
+            .await
         }
     }
 }
 
 /// Prints a line for each step. What prevents one goes to standard error.
-fn print(out: &Output, body: &str, found: &[PluginChanges]) -> Done {
-    if out.json {
-        return Ok(out.line(body)?);
-    }
+fn print(out: &Output, found: &[PluginChanges]) -> Done {
     let mut rows = Vec::new();
     for one in found {
         let row = |action: &str, table: &str, columns: &str| {
             vec![
                 one.plugin.clone(),
-                state(one.state).to_owned(),
+                text(&json!(one.state)),
                 action.to_owned(),
                 table.to_owned(),
                 columns.to_owned(),
@@ -169,14 +167,4 @@ fn print(out: &Output, body: &str, found: &[PluginChanges]) -> Done {
         }
     }
     Ok(table::rows(out, &["plugin", "state", "action", "table", "columns"], &rows)?)
-}
-
-fn state(state: ChangeState) -> &'static str {
-    match state {
-        ChangeState::Current => "current",
-        ChangeState::Pending => "pending",
-        ChangeState::Applied => "applied",
-        ChangeState::Refused => "refused",
-        ChangeState::Removed => "removed",
-    }
 }

@@ -16,7 +16,7 @@ use cms_http::client::{Credential, Wait};
 use cms_tui::{ForgetLogin, KeepLogin, OpenContext, Session, Site as Shown};
 
 use crate::{
-    contexts::{self, Contexts, Sessions},
+    contexts::{self, Contexts, Sessions, config_folder},
     environment,
     flags::Flags,
     output::{Done, Failure, Output},
@@ -219,22 +219,10 @@ fn opener(flags: &Flags) -> OpenContext {
     })
 }
 
-/// An absolute folder from the environment, else one below HOME (XDG Base Directory
-/// Specification).
-fn folder(variable: &str, below_home: &str) -> Option<PathBuf> {
-    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let base = absolute(variable).or_else(|| absolute("HOME").map(|home| home.join(below_home)));
-    base.map(|base| base.join("cms"))
-}
-
-/// The folder of `keys.toml`.
-fn config_folder() -> Option<PathBuf> {
-    folder("XDG_CONFIG_HOME", ".config")
-}
-
 /// The file of what the interface remembers about a site.
 fn state_file(site: &str) -> Option<PathBuf> {
     let name: String =
         site.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).take(120).collect();
-    Some(folder("XDG_STATE_HOME", ".local/state")?.join("tui").join(format!("{name}.json")))
+    let folder = contexts::folder("XDG_STATE_HOME", ".local/state")?;
+    Some(folder.join("tui").join(format!("{name}.json")))
 }

@@ -10,15 +10,15 @@ use crate::args::Cli;
 /// work on files.
 const VERBS_ALONE: &str = "api, auth passwd, auth recovery-codes, auth sessions, completions, \
     config get, config path, config validate, context add, context list, context remove, \
-    context show, context use, cache inspect, db backup, db check, db restore, db shrink, \
-    db copy, exit-codes, forms create, forms delete, forms edit, forms export, funnels edit, \
+    context show, context use, cache inspect, db backup, db check, db restore, db shrink, db copy, \
+    exit-codes, forms create, forms delete, forms edit, forms export, funnels apply, funnels edit, \
     funnels explain, funnels export, funnels field-types, funnels import, funnels preview, \
     funnels routing list, funnels routing set, funnels test, funnels try, init, items export, \
-    items import, mail sink, migrate up, origins check, plugins apply, plugins check, \
-    plugins new, plugins release, plugins remove, plugins schema, redirects create, \
-    redirects delete, redirects edit, redirects list, redirects show, serve, status, theme env, \
-    theme safelist, types typescript, update apply, update check, update download, \
-    update rollback, update serve, version, webhooks listen, webhooks verify, whoami";
+    items import, mail sink, migrate up, origins check, plugins apply, plugins check, plugins new, \
+    plugins release, plugins remove, plugins schema, redirects create, redirects delete, \
+    redirects edit, redirects list, redirects show, serve, status, theme env, theme safelist, \
+    types typescript, update apply, update check, update download, update rollback, update serve, \
+    version, webhooks listen, webhooks verify, whoami";
 
 /// Actions without a command line: they only move within the interface.
 const ACTIONS_ALONE: &str = "analytics.day_after analytics.day_before app.back app.command \

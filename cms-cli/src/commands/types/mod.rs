@@ -5,16 +5,14 @@ mod typescript;
 use std::{io::Write as _, path::PathBuf};
 
 use clap::{Args, Subcommand};
-use cms_http::{
-    client::Client,
-    wire::{NoBody, openapi::Read, parameters::NoQuery},
-};
+use cms_http::wire::{NoBody, openapi::Read, parameters::NoQuery};
 use serde_json::json;
 
 use crate::{
     flags::Flags,
     output::{Done, Output, WholeFile},
-    reply, site,
+    reply,
+    site::Site,
 };
 
 #[derive(Debug, Subcommand)]
@@ -35,13 +33,9 @@ pub(crate) struct TypescriptArgs {
     out: Option<PathBuf>,
 }
 
-pub(crate) async fn run(flags: &Flags, out: &Output, command: TypesCommand) -> Done {
+pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: TypesCommand) -> Done {
     let TypesCommand::Typescript(args) = command;
-    site::with(flags, out, async |site| typescript(out, &site.client, args).await).await
-}
-
-async fn typescript(out: &Output, client: &Client, args: TypescriptArgs) -> Done {
-    let (_, document) = reply::call::<Read>(client, &NoQuery {}, &NoBody).await?;
+    let (_, document) = reply::call::<Read>(&site.client, &NoQuery {}, &NoBody).await?;
     let text = typescript::types(&document.0);
     let Some(path) = args.out else {
         return match out.json {

@@ -110,13 +110,7 @@ pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesComman
                 count: None,
             };
             let columns = [
-                "id",
-                "subscription",
-                "event",
-                "attempt",
-                "status",
-                "response_code",
-                "duration_ms",
+                "id", "subscription", "event", "attempt", "status", "response_code", "duration_ms",
                 "created_at",
             ];
             reply::list::<Deliveries>(out, client, &paging, &columns, query).await

@@ -80,7 +80,15 @@ pub(super) async fn run(out: &Output, args: ListenArgs) -> Done {
     let loopback = Loopback::listen(args.port, PLACES).await?;
     let mut signals = Signals::open()?;
     let (sender, mut arrivals) = mpsc::channel(PLACES as usize);
-    let receiver = Arc::new(Receiver::new(out.clone(), secrets, args.fail, forward, delay, sender));
+    let receiver = Arc::new(Receiver {
+        out: out.clone(),
+        secrets,
+        fail: args.fail,
+        forward,
+        delay,
+        seen: Mutex::default(),
+        arrivals: sender,
+    });
     let connections = GracefulShutdown::new();
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).header_read_timeout(READ_TIMEOUT);
@@ -130,17 +138,6 @@ struct Receiver {
 }
 
 impl Receiver {
-    fn new(
-        out: Output,
-        secrets: Vec<Secret>,
-        fail: Option<StatusCode>,
-        forward: Option<Forward>,
-        delay: Duration,
-        arrivals: mpsc::Sender<Arrival>,
-    ) -> Self {
-        Self { out, secrets, fail, forward, delay, seen: Mutex::default(), arrivals }
-    }
-
     async fn receive(
         self: Arc<Self>,
         request: Request<Incoming>,
@@ -312,17 +309,8 @@ fn document(arrival: &Arrival, body: bool) -> Json {
 /// How long an answer is waited for, as in the service itself.
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// Headers of one connection, not of the delivery (RFC 9110, 7.6.1).
-const OF_THE_CONNECTION: [&str; 9] = [
-    "host",
-    "connection",
-    "content-length",
-    "transfer-encoding",
-    "keep-alive",
-    "te",
-    "trailer",
-    "upgrade",
-    "expect",
-];
+const OF_THE_CONNECTION: &str =
+    "host connection content-length transfer-encoding keep-alive te trailer upgrade expect";
 
 /// Reads an address to forward to.
 fn address(text: &str) -> Result<Uri, String> {
@@ -350,7 +338,7 @@ impl Forward {
 
     /// Sends the same headers and body. Returns the status of the answer, else 502 or 504.
     async fn send(&self, out: &Output, mut headers: HeaderMap, body: Bytes) -> StatusCode {
-        for name in OF_THE_CONNECTION {
+        for name in OF_THE_CONNECTION.split(' ') {
             headers.remove(name);
         }
         match self.http.post(&self.address).headers(headers).body(body).send().await {

@@ -19,7 +19,7 @@ use serde_json::{Value as Json, json};
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Exit, Failure, Output, counted},
+    output::{Done, Exit, Failure, Output},
     prompt,
     reply::{self, Chosen, by_id, named},
 };
@@ -33,10 +33,7 @@ pub(crate) enum SubscriptionsCommand {
     /// List all subscriptions
     List(Chosen),
     /// Show a subscription
-    Show {
-        /// Id or name of the subscription
-        webhook: String,
-    },
+    Show(Named),
     /// Create a subscription; its secret is shown once
     #[command(after_help = "Examples:
   cms webhooks create --name shop --url https://shop.example.org/hook \\
@@ -88,25 +85,17 @@ pub(crate) enum SubscriptionsCommand {
         max_retries: Option<i64>,
     },
     /// Send a test event at once; exit code 0 when it is delivered
-    Ping {
-        /// Id or name of the subscription
-        webhook: String,
-    },
+    Ping(Named),
     /// Switch subscriptions on; their held jobs are sent now
     Activate {
-        /// Ids or names of the subscriptions; - takes them from standard input
-        #[arg(required = true, value_name = "WEBHOOKS")]
-        webhooks: Vec<String>,
+        #[command(flatten)]
+        several: Several,
         /// Drop the held jobs
         #[arg(long)]
         drop_held: bool,
     },
     /// Switch subscriptions off; their jobs are held until they are activated
-    Pause {
-        /// Ids or names of the subscriptions; - takes them from standard input
-        #[arg(required = true, value_name = "WEBHOOKS")]
-        webhooks: Vec<String>,
-    },
+    Pause(Several),
     /// Give a subscription a new secret, shown once
     RotateSecret {
         /// Id or name of the subscription
@@ -116,11 +105,22 @@ pub(crate) enum SubscriptionsCommand {
         grace: i64,
     },
     /// Delete subscriptions for good, with their jobs; past deliveries stay for a time
-    Delete {
-        /// Ids or names of the subscriptions; - takes them from standard input
-        #[arg(required = true, value_name = "WEBHOOKS")]
-        webhooks: Vec<String>,
-    },
+    Delete(Several),
+}
+
+/// A subscription.
+#[derive(Args, Debug)]
+pub(crate) struct Named {
+    /// Id or name of the subscription
+    webhook: String,
+}
+
+/// Subscriptions.
+#[derive(Args, Debug)]
+pub(crate) struct Several {
+    /// Ids or names of the subscriptions; - takes them from standard input
+    #[arg(required = true, value_name = "WEBHOOKS")]
+    webhooks: Vec<String>,
 }
 
 /// `--url` is the address of deliveries here, so the address of the service has another name. This
@@ -143,7 +143,7 @@ pub(super) async fn run(
             let (shown, query) = ((&COLUMNS[..], reply::plain as _), reply::list_query);
             reply::chosen::<Read>(out, client, &chosen, shown, query).await
         }
-        SubscriptionsCommand::Show { webhook } => {
+        SubscriptionsCommand::Show(Named { webhook }) => {
             let one = reply::one(named::webhook(client, &webhook).await?);
             reply::record::<Read>(out, client, &one, &NoBody).await
         }
@@ -170,20 +170,20 @@ pub(super) async fn run(
             show_notes(out, changed.meta.as_ref());
             Ok(())
         }
-        SubscriptionsCommand::Ping { webhook } => {
+        SubscriptionsCommand::Ping(Named { webhook }) => {
             let id = named::webhook(client, &webhook).await?;
             let (answer, pinged) = reply::call::<Ping>(client, &by_id(id), &NoBody).await?;
             reply::show(out, &answer.body, &pinged.data)?;
             let delivered = pinged.data.status == "delivered";
             if delivered { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
         }
-        SubscriptionsCommand::Activate { webhooks, drop_held } => {
+        SubscriptionsCommand::Activate { several: Several { webhooks }, drop_held } => {
             let ids = named::webhooks(client, &input::named(webhooks)?).await?;
             let held = if drop_held { Held::Drop } else { Held::Replay };
             let body = Activation { held };
             reply::change::<Activate>(out, client, &ids, &body, (&COLUMNS, reply::plain)).await
         }
-        SubscriptionsCommand::Pause { webhooks } => {
+        SubscriptionsCommand::Pause(Several { webhooks }) => {
             let ids = named::webhooks(client, &input::named(webhooks)?).await?;
             let mut patch = SubscriptionPatch::default();
             patch.active = Some(false);
@@ -202,16 +202,11 @@ pub(super) async fn run(
             let (answer, made) = reply::call_once::<Rotate>(client, &by_id(id), &grace).await?;
             show_secret(out, &answer.body, made.map(|made| made.data))
         }
-        SubscriptionsCommand::Delete { webhooks } => {
+        SubscriptionsCommand::Delete(Several { webhooks }) => {
             let webhooks = input::named(webhooks)?;
             let ids = named::webhooks(client, &webhooks).await?;
-            let (many, webhooks) = (counted(ids.len() as u64, "subscription"), webhooks.join(", "));
-            prompt::confirm(flags, &format!("Delete {many} ({webhooks}) with all jobs?"))?;
-            reply::several(out, &ids, async |id| {
-                Ok(client.call::<Delete>(&by_id(id), &NoBody).await?)
-            })
-            .await?;
-            out.done(&json!({"deleted": ids}), &format!("{many} deleted: {webhooks}"))
+            let what = ("subscription", " with all jobs?");
+            reply::delete::<Delete>(flags, out, client, (&ids, &webhooks), what).await
         }
     }
 }

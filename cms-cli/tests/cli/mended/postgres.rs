@@ -2,7 +2,9 @@
 
 use std::{
     collections::BTreeSet,
+    io::{self, Read, Write},
     net::{TcpListener, TcpStream},
+    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::Command,
     thread,
@@ -101,7 +103,7 @@ fn starts(listen: &str, server: String) {
             for (from, to) in both.map(|(a, b)| (a.try_clone(), b.try_clone())) {
                 let (Ok(mut from), Ok(mut to)) = (from, to) else { return };
                 thread::spawn(move || {
-                    let _ = std::io::copy(&mut from, &mut to);
+                    let _ = io::copy(&mut from, &mut to);
                     let _ = to.shutdown(std::net::Shutdown::Both);
                 });
             }
@@ -155,6 +157,40 @@ fn a_database_that_does_not_exist_is_made() {
     run(&std::env::var("CMS_TEST_DB").expect("a server"), &format!("drop database {name}"));
 }
 
+/// The password that a client sends, which is asked for it in plain text.
+fn password(mut client: TcpStream) -> io::Result<String> {
+    let message = |client: &mut TcpStream| {
+        let mut size = [0; 4];
+        client.read_exact(&mut size)?;
+        let mut text = vec![0; u32::from_be_bytes(size) as usize - 4];
+        client.read_exact(&mut text)?;
+        io::Result::Ok(String::from_utf8_lossy(&text).trim_end_matches('\0').to_owned())
+    };
+    message(&mut client)?;
+    client.write_all(b"R\0\0\0\x08\0\0\0\x03")?;
+    client.read_exact(&mut [0])?;
+    message(&mut client)
+}
+
+/// A line of `.pgpass` names an IPv6 address without brackets, as for `psql`.
+#[test]
+fn the_password_of_an_ipv6_address_is_found() {
+    let Ok(listener) = TcpListener::bind("[::1]:0") else {
+        return eprintln!("skipped: this machine has no IPv6");
+    };
+    let port = listener.local_addr().expect("an address").port();
+    let told = thread::spawn(move || password(listener.accept()?.0));
+    let dir = tempfile::tempdir().expect("a folder");
+    let file = dir.path().join("pgpass");
+    std::fs::write(&file, format!("\\:\\:1:{port}:shop:ana:sesame\n")).expect("a file");
+    std::fs::set_permissions(&file, PermissionsExt::from_mode(0o600)).expect("a mode");
+    let mut world = World::default();
+    world.set("PGPASSFILE", file.to_str().expect("a path"));
+    world.set("CMS_DATABASE_URL", format!("postgres://ana@[::1]:{port}/shop?sslmode=disable"));
+    world.run(dir.path(), &["migrate", "status"]).fails(7);
+    assert_eq!(told.join().expect("a thread").expect("a password"), "sesame");
+}
+
 #[test]
 fn a_user_who_may_not_make_tables_is_told_what_to_grant() {
     let Some(server) = std::env::var("CMS_TEST_DB").ok().filter(|url| !url.is_empty()) else {
@@ -194,6 +230,7 @@ fn a_user_who_may_not_make_tables_is_told_what_to_grant() {
     // Fewer connections than the pool: the check gets one of them, or waits in vain.
     run(&server, &format!("alter role {name} connection limit 8"));
     let doctor = world.run(dir.path(), "doctor");
+    assert!(!doctor.out.contains("correct what the error names"), "{doctor:?}");
     let [_, _, found, remedy] = checks(&doctor)
         .into_iter()
         .find(|[_, check, ..]| *check == "database_server")
@@ -225,6 +262,14 @@ fn a_database_that_does_not_hold_every_text_is_refused() {
     world.set("CMS_DATABASE_URL", format!("{place}/{name}"));
     let refused = world.run(dir.path(), &["migrate", "up"]).fails(7);
     assert!(refused.err.contains("`createdb -E UTF8 -T template0 NAME`"), "{refused:?}");
+    // A copy does not even begin in it.
+    let (lite, to) = (tempfile::tempdir().expect("a folder"), format!("{place}/{name}"));
+    let own = World::default();
+    own.run(lite.path(), "init").ok();
+    for _ in 0..2 {
+        let refused = own.run(lite.path(), &["db", "copy", "--to", to.as_str()]).fails(7);
+        assert!(refused.err.contains("`createdb -E UTF8"), "{refused:?}");
+    }
     // As a site that was made before.
     encodes("UTF8");
     world.run(dir.path(), "init").ok();

@@ -6,16 +6,13 @@ use crate::{
     db::{Db, args, read, record, statements},
 };
 
-/// Number of wrong logins, and the time of the oldest.
-pub(in crate::accounts) struct Counted {
-    pub(in crate::accounts) count: i64,
-    pub(in crate::accounts) oldest: Option<i64>,
+record! {
+    /// Number of wrong logins, and the time of the oldest.
+    pub(in crate::accounts) struct Counted: counted_columns {
+        pub(in crate::accounts) count: i64 = "count(*)",
+        pub(in crate::accounts) oldest: Option<i64> = "min(created_at)",
+    }
 }
-
-record! { Counted: counted_columns {
-    count: "count(*)",
-    oldest: "min(created_at)",
-} }
 
 record! { Attempts: network_columns {
     id: "n.id",

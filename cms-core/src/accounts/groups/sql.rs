@@ -47,11 +47,11 @@ statements! {
     NAMED = concat!(
         "select ",
         group_columns!(),
-        " from cms_user_groups g where g.name_key in ($1, $2) \
-         order by g.name_key = $1 desc limit 1"
+        " from cms_user_groups g where g.name_key in ($1, $2, $3) \
+         order by g.name_key = $1 desc, g.name_key = $2 desc limit 1"
     );
-    FIND = "select id from cms_user_groups where name_key in ($1, $2) \
-            order by name_key = $1 desc limit 1";
+    FIND = "select id from cms_user_groups where name_key in ($1, $2, $3) \
+            order by name_key = $1 desc, name_key = $2 desc limit 1";
     INSERT = "insert into cms_user_groups (name, name_key, rights, created_at) \
               values ($1, $2, $3, $4) returning id";
     LOCK = "update cms_user_groups set name = name where id = $1 returning id";
@@ -71,9 +71,9 @@ pub(in crate::accounts) async fn get(db: &Db, id: i64) -> Result<Option<Group>> 
 /// The group with one of these keys of names.
 pub(in crate::accounts) async fn named(
     db: &Db,
-    [sent, composed]: [String; 2],
+    [sent, composed, decomposed]: [String; 3],
 ) -> Result<Option<Group>> {
-    db.optional(NAMED, args![sent, composed]).await
+    db.optional(NAMED, args![sent, composed, decomposed]).await
 }
 
 /// Reads and locks the group until this change ends.
@@ -93,9 +93,9 @@ pub(in crate::accounts) async fn keep(change: &mut Change, id: i64) -> Result<Op
 
 pub(in crate::accounts) async fn find(
     change: &mut Change,
-    [sent, composed]: [String; 2],
+    [sent, composed, decomposed]: [String; 3],
 ) -> Result<Option<i64>> {
-    Ok(change.optional::<(i64,)>(FIND, args![sent, composed]).await?.map(|(id,)| id))
+    Ok(change.optional::<(i64,)>(FIND, args![sent, composed, decomposed]).await?.map(|(id,)| id))
 }
 
 pub(in crate::accounts) async fn insert(

@@ -5,51 +5,39 @@ use crate::{
     db::{Db, args, record, statements},
 };
 
-/// The columns that a password is checked against.
-pub(in crate::accounts) struct Credentials {
-    pub(in crate::accounts) user: i64,
-    pub(in crate::accounts) password: String,
+record! {
+    /// The columns that a password is checked against.
+    pub(in crate::accounts) struct Credentials: credential_columns {
+        pub(in crate::accounts) user: i64 = "id",
+        pub(in crate::accounts) password: String = "password",
+    }
 }
 
-record! { Credentials: credential_columns {
-    user: "id",
-    password: "password",
-} }
-
-/// A login that waits for its code.
-pub(in crate::accounts) struct Waiting {
-    pub(in crate::accounts) user: i64,
-    pub(in crate::accounts) setup_secret: Option<String>,
-    pub(in crate::accounts) wrong_codes: i64,
+record! {
+    /// A login that waits for its code.
+    pub(in crate::accounts) struct Waiting: waiting_columns {
+        pub(in crate::accounts) user: i64 = "user_id",
+        pub(in crate::accounts) setup_secret: Option<String> = "setup_secret",
+        pub(in crate::accounts) wrong_codes: i64 = "wrong_codes",
+    }
 }
 
-record! { Waiting: waiting_columns {
-    user: "user_id",
-    setup_secret: "setup_secret",
-    wrong_codes: "wrong_codes",
-} }
-
-/// The user of a login that waits for its code.
-pub(in crate::accounts) struct Candidate {
-    pub(in crate::accounts) username: String,
-    pub(in crate::accounts) active: bool,
-    pub(in crate::accounts) totp_secret: Option<String>,
-    pub(in crate::accounts) password: String,
+record! {
+    /// The user of a login that waits for its code.
+    pub(in crate::accounts) struct Candidate: candidate_columns {
+        pub(in crate::accounts) username: String = "username",
+        pub(in crate::accounts) active: bool = "active",
+        pub(in crate::accounts) totp_secret: Option<String> = "totp_secret",
+        pub(in crate::accounts) password: String = "password",
+    }
 }
-
-record! { Candidate: candidate_columns {
-    username: "username",
-    active: "active",
-    totp_secret: "totp_secret",
-    password: "password",
-} }
 
 statements! {
     EXPIRE = "delete from cms_pending_logins where hash in \
               (select hash from cms_pending_logins where created_at <= $1 limit 1000)";
     CREDENTIALS = concat!(
-        "select ", credential_columns!(), " from cms_users where name_key in ($1, $2) \
-         order by name_key = $1 desc limit 1"
+        "select ", credential_columns!(), " from cms_users where name_key in ($1, $2, $3) \
+         order by name_key = $1 desc, name_key = $2 desc limit 1"
     );
     BEGIN = "insert into cms_pending_logins \
              (hash, user_id, setup_secret, wrong_codes, created_at) values ($1, $2, $3, 0, $4)";
@@ -77,9 +65,9 @@ statements! {
 
 pub(in crate::accounts) async fn credentials(
     db: &Db,
-    [sent, composed]: [String; 2],
+    [sent, composed, decomposed]: [String; 3],
 ) -> Result<Option<Credentials>> {
-    db.optional(CREDENTIALS, args![sent, composed]).await
+    db.optional(CREDENTIALS, args![sent, composed, decomposed]).await
 }
 
 /// Sealed secrets of authenticators by user, 500 at most.

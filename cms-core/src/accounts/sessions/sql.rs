@@ -6,29 +6,21 @@ use crate::{
     db::{Db, Statement, args, epoch_of, read, record, statements},
 };
 
-/// A session joined with one group of its user.
-pub(in crate::accounts) struct SessionRow {
-    pub(in crate::accounts) hash: String,
-    pub(in crate::accounts) session: i64,
-    pub(in crate::accounts) created_at: i64,
-    pub(in crate::accounts) last_seen_at: i64,
-    pub(in crate::accounts) user: i64,
-    pub(in crate::accounts) username: String,
-    pub(in crate::accounts) rights: HeldPermissions,
-    /// Epoch of the table that is about to be read.
-    pub(in crate::accounts) epoch: i64,
+record! {
+    /// A session joined with one group of its user.
+    pub(in crate::accounts) struct SessionRow: found_columns {
+        pub(in crate::accounts) hash: String = "s.hash",
+        pub(in crate::accounts) session: i64 = "s.id",
+        pub(in crate::accounts) created_at: i64 = "s.created_at",
+        pub(in crate::accounts) last_seen_at: i64 = "s.last_seen_at",
+        pub(in crate::accounts) user: i64 = "u.id",
+        pub(in crate::accounts) username: String = "u.username",
+        pub(in crate::accounts) rights: HeldPermissions =
+            "g.rights" => HeldPermissions::from_stored,
+        /// Epoch of the table that is about to be read.
+        pub(in crate::accounts) epoch: i64 = [epoch_of!("$4")],
+    }
 }
-
-record! { SessionRow: found_columns {
-    hash: "s.hash",
-    session: "s.id",
-    created_at: "s.created_at",
-    last_seen_at: "s.last_seen_at",
-    user: "u.id",
-    username: "u.username",
-    rights: "g.rights" => HeldPermissions::from_stored,
-    epoch: [epoch_of!("$4")],
-} }
 
 macro_rules! find {
     () => {

@@ -88,7 +88,7 @@ pub struct NewUser {
     #[schemars(length(min = 1))]
     pub groups: Vec<GroupName>,
     /// False creates a user who cannot log in until switched on.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::ground::yes")]
     pub active: bool,
 }
 
@@ -98,10 +98,6 @@ impl NewUser {
     pub fn new(username: impl Into<String>, password: Secret, groups: Vec<GroupName>) -> Self {
         Self { username: username.into(), password, groups, active: true }
     }
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Changes to a user. None leaves a member as it is.
@@ -301,6 +297,9 @@ impl Accounts {
         let guard = AdminGuard::new(change).await?;
         self.changeable(change, held, id).await?;
         sql::delete(change, id).await?;
+        for statement in self.0.on_deleted_user {
+            change.run(*statement, args![id]).await?;
+        }
         guard.check(change).await?;
         record(change, "delete", "users", id, &[]).await
     }

@@ -28,42 +28,31 @@ record! { Membership: membership_columns {
     name: "g.name",
 } }
 
-/// A group of a user.
-pub(in crate::accounts) struct Member {
-    user: i64,
-    group: Membership,
-    rights: HeldPermissions,
+record! {
+    /// A group of a user.
+    pub(in crate::accounts) struct Member: member_columns {
+        user: i64 = "m.user_id",
+        group: Membership = (membership_columns),
+        rights: HeldPermissions = "g.rights" => HeldPermissions::from_stored,
+    }
 }
 
-record! { Member: member_columns {
-    user: "m.user_id",
-    group: (membership_columns),
-    rights: "g.rights" => HeldPermissions::from_stored,
-} }
-
-/// A user as read by a change that locks the row.
-pub(in crate::accounts) struct Locked {
-    pub(in crate::accounts) username: String,
-    pub(in crate::accounts) active: bool,
+record! {
+    /// A user as read by a change that locks the row.
+    pub(in crate::accounts) struct Locked: locked_columns {
+        pub(in crate::accounts) username: String = "username",
+        pub(in crate::accounts) active: bool = "active",
+    }
 }
 
-record! { Locked: locked_columns {
-    username: "username",
-    active: "active",
-} }
-
-/// A user without rights.
-struct Name {
-    id: i64,
-    username: String,
-    active: bool,
+record! {
+    /// A user without rights.
+    struct Name: name_columns {
+        id: i64 = "u.id",
+        username: String = "u.username",
+        active: bool = "u.active",
+    }
 }
-
-record! { Name: name_columns {
-    id: "u.id",
-    username: "u.username",
-    active: "u.active",
-} }
 
 macro_rules! name {
     () => {
@@ -145,13 +134,10 @@ statements! {
               where id = $1";
     SET_PASSWORD = "update cms_users set password = $2, salt_id = $3 where id = $1";
     DELETE = "delete from cms_users where id = $1";
-    /// Submissions of the deleted user are assigned to nobody. An undo leaves them as they are.
-    UNASSIGN = "update cms_formfunnel_submissions set assigned_to = null, \
-                assigned_bulk_id = null, inbox_rev = inbox_rev + 1 where assigned_to = $1";
     JOIN = "insert into cms_user_group_members (user_id, user_group_id) values ($1, $2)";
     LEAVE_ALL = "delete from cms_user_group_members where user_id = $1";
-    FIND = "select id from cms_users where name_key in ($1, $2) \
-            order by name_key = $1 desc limit 1";
+    FIND = "select id from cms_users where name_key in ($1, $2, $3) \
+            order by name_key = $1 desc, name_key = $2 desc limit 1";
     OTHER_SALTS = "select count(*), sum(case when salt_id = $1 then 0 else 1 end) \
                    from cms_users";
     /// Users who can administer the site.
@@ -276,10 +262,8 @@ pub(in crate::accounts) async fn set_password(
     change.run_one(SET_PASSWORD, args![id, password, salt_id]).await
 }
 
-/// Deletes the user first: assignments hold the user's row, so no further one can be made.
 pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run_one(DELETE, args![id]).await?;
-    change.run(UNASSIGN, args![id]).await.map(drop)
+    change.run_one(DELETE, args![id]).await
 }
 
 pub(in crate::accounts) async fn set_groups(
@@ -296,9 +280,9 @@ pub(in crate::accounts) async fn set_groups(
 
 pub(in crate::accounts) async fn find(
     db: &Db,
-    [sent, composed]: [String; 2],
+    [sent, composed, decomposed]: [String; 3],
 ) -> Result<Option<i64>> {
-    Ok(db.optional::<(i64,)>(FIND, args![sent, composed]).await?.map(|(id,)| id))
+    Ok(db.optional::<(i64,)>(FIND, args![sent, composed, decomposed]).await?.map(|(id,)| id))
 }
 
 /// Number of users, and number of passwords hashed with another salt.

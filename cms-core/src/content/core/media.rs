@@ -1,5 +1,7 @@
 //! What the columns of `media` hold, and which of them people write.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value as Json;
 
 use crate::{Code, Error, FieldError, Result, ground::plain::is_language};
@@ -40,8 +42,8 @@ pub(super) fn problems(column: &str, value: &Json) -> Vec<FieldError> {
             "names joined by / are expected, such as products/2026: up to 8, of 200 characters",
         ),
         "alt" | "title" if !are_texts(value) => Some(
-            "an object of texts by language is expected, such as {\"en\": \"A bicycle\"}; up to \
-             1000 characters each",
+            "an object of texts by language is expected, such as {\"en\": \"A bicycle\"}; each \
+             language once, up to 1000 characters each",
         ),
         "focal_x" | "focal_y" if !is_share(value) => {
             Some("0 to 1 is expected: from the left, from the top")
@@ -68,10 +70,14 @@ fn is_folder(value: &Json) -> bool {
             && text.split('/').all(is_part))
 }
 
+/// Whether the value has a text for each language, each language once: `de` or `DE`.
 fn are_texts(value: &Json) -> bool {
     value.as_object().is_some_and(|texts| {
+        let mut languages = BTreeSet::new();
         texts.iter().all(|(language, text)| {
-            is_language(language) && text.as_str().is_some_and(|text| text.chars().count() <= TEXT)
+            is_language(language)
+                && languages.insert(language.to_ascii_lowercase())
+                && text.as_str().is_some_and(|text| text.chars().count() <= TEXT)
         })
     })
 }
@@ -104,6 +110,7 @@ mod tests {
             ("alt", json!({"en": "A", "de-AT": ""}), true),
             ("alt", json!("A"), false),
             ("alt", json!({"de_DE": "A"}), true),
+            ("alt", json!({"de": "A", "DE": "A"}), false),
             ("alt", json!({"english language": "A"}), false),
             ("alt", json!({"": "A"}), false),
             ("title", json!({"en": 7}), false),

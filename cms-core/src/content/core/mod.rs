@@ -44,14 +44,16 @@ pub(crate) fn takes_language(plugin: &str, table: &str) -> bool {
 }
 
 /// Refuses writes to a core table that callers may not make. `columns` are the columns that a
-/// change names; None: the record itself is created or deleted.
+/// change names; None: the record itself is created or deleted. `is_copied`: a copied row is added.
 pub(crate) fn check_caller_write<'n>(
     table: &str,
     columns: Option<impl IntoIterator<Item = &'n String>>,
+    is_copied: bool,
 ) -> Result<()> {
     match table {
         "media" => media::check_caller_write(columns),
-        "redirects" => redirects::check_caller_write(columns),
+        // A copied row keeps the figures of its site.
+        "redirects" if !is_copied => redirects::check_caller_write(columns),
         _ => Ok(()),
     }
 }

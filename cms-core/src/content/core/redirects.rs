@@ -3,7 +3,7 @@
 use serde_json::Value as Json;
 
 use super::{Resource, ResourceColumn};
-use crate::{Error, FieldError, Result, ground::Address};
+use crate::{Error, FieldError, Result, ground::Address, parse_rfc3339};
 
 /// What a redirect answers with (RFC 9110, 15.4 and 15.5.11).
 const STATUSES: &[i64] = &[301, 302, 307, 308, 410];
@@ -78,6 +78,9 @@ pub(super) fn problems(column: &str, value: &Json) -> Vec<FieldError> {
         // Visitors choose the text that replaces `*`.
         "to" if !is_behind_the_host(text) => Some("* may not be a part of the host".to_owned()),
         "to" => Address::Redirect.problem(&text.replacen('*', "x", 1)),
+        "last_hit_at" if parse_rfc3339(text).is_none() => {
+            Some("a time is expected, such as 2026-11-21T09:30:00Z".to_owned())
+        }
         "language_short" if text.is_empty() => Some("write null for every language".to_owned()),
         _ => None,
     };
@@ -124,6 +127,8 @@ mod tests {
             ("language_short", json!(null), true),
             ("language_short", json!("de"), true),
             ("language_short", json!(""), false),
+            ("last_hit_at", json!("2026-11-21T09:30:00Z"), true),
+            ("last_hit_at", json!("yesterday"), false),
         ] {
             assert_eq!(problems(column, &value).is_empty(), is_good, "{column} {value}");
         }

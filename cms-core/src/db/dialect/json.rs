@@ -25,7 +25,7 @@ impl Dialect {
     }
 
     /// The JSON object of a row: each member's name with the expression of its value.
-    pub fn object(self, members: &[(&str, String)]) -> String {
+    pub(crate) fn object(self, members: &[(&str, String)]) -> String {
         match self {
             Self::Sqlite => sqlite_object(members),
             Self::Postgres => {
@@ -41,7 +41,7 @@ impl Dialect {
     }
 
     /// A nested object as the value of a member. `query` returns the text of one object, or no row.
-    pub fn nested(self, query: &str) -> String {
+    pub(crate) fn nested(self, query: &str) -> String {
         match self {
             Self::Sqlite => format!("json(({query}))"),
             Self::Postgres => format!("cast(({query}) as json)"),
@@ -49,7 +49,7 @@ impl Dialect {
     }
 
     /// A JSON array of expressions, as text: the position of a row in a sorted list.
-    pub fn array(self, values: &[String]) -> String {
+    pub(crate) fn array(self, values: &[String]) -> String {
         match self {
             Self::Sqlite => format!("json_array({})", values.join(", ")),
             Self::Postgres => {
@@ -70,7 +70,7 @@ impl Dialect {
 
     /// The value of a column inside [`Dialect::array`]. [`Dialect::comparable`] reads it back
     /// without loss.
-    pub fn placed(self, of: &str, col: Col) -> String {
+    pub(crate) fn placed(self, of: &str, col: Col) -> String {
         let e = self.compared(of, col);
         match (self, col.kind) {
             (Self::Sqlite, Kind::Binary) => format!("lower(hex({e}))"),
@@ -87,7 +87,7 @@ impl Dialect {
     }
 
     /// The JSON value of a column.
-    pub fn member(self, of: &str, col: Col) -> String {
+    pub(crate) fn member(self, of: &str, col: Col) -> String {
         let c = format!("{of}.{}", quote(col.name));
         match self {
             Self::Sqlite => sqlite_member(&c, col),

@@ -54,16 +54,16 @@ pub enum Kind {
 
 /// A column, as far as SQL depends on it.
 #[derive(Clone, Copy, Debug)]
-pub struct Col<'a> {
+pub(crate) struct Col<'a> {
     /// Its name, as in the database.
-    pub name: &'a str,
+    pub(crate) name: &'a str,
     /// Its behaviour.
-    pub kind: Kind,
+    pub(crate) kind: Kind,
     /// The engine's name of its type, for casts; empty where none is needed.
-    pub native: &'a str,
+    pub(crate) native: &'a str,
     /// Whether the service created the table, so that the stored form is known. Adopted SQLite
     /// columns may hold anything.
-    pub own: bool,
+    pub(crate) own: bool,
 }
 
 /// A value for each engine, such as two SQL texts. It stands in the room whose tables it names;
@@ -76,6 +76,17 @@ pub(crate) struct PerEngine<T> {
 
 /// PostgreSQL's `character(n)`: values are padded with blanks, which comparisons ignore.
 const PADDED: &str = "bpchar";
+
+/// A lock of this schema, by its number, on PostgreSQL. Sites in other schemas of the database have
+/// locks of their own.
+#[cfg(feature = "postgres")]
+macro_rules! lock_of_schema {
+    ($number:literal) => {
+        concat!($number, " # (cast(hashtext(coalesce(current_schema(), '')) as bigint) << 32)")
+    };
+}
+#[cfg(feature = "postgres")]
+pub(crate) use lock_of_schema;
 
 /// A quoted name, safe in any statement.
 pub(crate) fn quote(name: &str) -> String {
@@ -92,11 +103,10 @@ impl Dialect {
         }
     }
 
-    /// Takes the lock `$1` of this schema if it is free, until the connection ends. Sites in other
-    /// schemas of the database have locks of their own.
+    /// Takes the lock `$1` of this schema if it is free, until the connection ends.
     #[cfg(feature = "postgres")]
-    pub(super) const TRY_LOCK: &str = "select pg_try_advisory_lock($1 \
-        # (cast(hashtext(coalesce(current_schema(), '')) as bigint) << 32))";
+    pub(super) const TRY_LOCK: &str =
+        concat!("select pg_try_advisory_lock(", lock_of_schema!("$1"), ")");
 
     /// Reads the clock of the database's machine, in milliseconds. `None`: it is this machine.
     pub(crate) const fn clock(self) -> Option<&'static str> {
@@ -269,7 +279,7 @@ impl Dialect {
 
     /// Locks the rows read until the transaction ends. Rows that refer to them may be written
     /// meanwhile; a delete, or a change of the key, excludes such writes by itself.
-    pub fn for_update(self) -> &'static str {
+    pub(crate) fn for_update(self) -> &'static str {
         match self {
             Self::Sqlite => "",
             Self::Postgres => " for no key update of t",
@@ -277,7 +287,7 @@ impl Dialect {
     }
 
     /// The name of the updated row in `returning`, after `update {source} as t`.
-    pub fn updated(self, source: &str) -> &str {
+    pub(crate) fn updated(self, source: &str) -> &str {
         match self {
             Self::Sqlite => source,
             Self::Postgres => "t",
@@ -285,7 +295,7 @@ impl Dialect {
     }
 
     /// The expression by which a column is compared and sorted.
-    pub fn compared(self, of: &str, col: Col) -> String {
+    pub(crate) fn compared(self, of: &str, col: Col) -> String {
         let c = format!("{of}.{}", quote(col.name));
         match (self, col.kind) {
             // Own columns compare so anyway, and SQLite finds more uses of an index without it.
@@ -314,12 +324,12 @@ impl Dialect {
 
     /// Whether [`Dialect::compared`] is null only for null: SQLite may hold text or bytes that are
     /// no instant.
-    pub fn always_compared(self, col: Col) -> bool {
+    pub(crate) fn always_compared(self, col: Col) -> bool {
         self != Self::Sqlite || col.own || col.kind != Kind::DateTime
     }
 
     /// The expression of parameter `n` for a comparison with `col`.
-    pub fn parameter(self, n: usize, col: Col) -> String {
+    pub(crate) fn parameter(self, n: usize, col: Col) -> String {
         match (self, col.kind) {
             (Self::Sqlite, Kind::Binary) => format!("unhex(${n})"),
             (Self::Postgres, Kind::Binary) => format!("decode(${n}, 'hex')"),
@@ -341,7 +351,7 @@ impl Dialect {
     /// A condition that lets the engine use the key's index: the plain column equals parameter `n`.
     /// It stands beside the comparison of [`Dialect::compared`] and adds no meaning. Only
     /// PostgreSQL's text columns need it, because their index does not hold the compared form.
-    pub fn indexed(
+    pub(crate) fn indexed(
         self,
         of: &str,
         col: Col,
@@ -367,7 +377,7 @@ impl Dialect {
     }
 
     /// Binds a value, checked and written as [`crate::items`] does, for a comparison with `col`.
-    pub fn comparable(self, col: Col, value: &serde_json::Value) -> Value {
+    pub(crate) fn comparable(self, col: Col, value: &serde_json::Value) -> Value {
         use serde_json::Value as Json;
         let text = match value {
             Json::Null => return Value::Text(None),
@@ -410,7 +420,7 @@ impl Dialect {
     }
 
     /// Whether the expression `haystack` contains `$n`, ignoring ASCII case.
-    pub fn contains(self, haystack: &str, n: usize) -> String {
+    pub(crate) fn contains(self, haystack: &str, n: usize) -> String {
         match self {
             Self::Sqlite => format!("instr(lower({haystack}), lower(${n})) > 0"),
             Self::Postgres => format!("strpos(lower({haystack}), lower(${n} collate \"C\")) > 0"),
@@ -418,7 +428,7 @@ impl Dialect {
     }
 
     /// Whether the expression `haystack` contains `$n` as it is written.
-    pub fn holds(self, haystack: &str, n: usize) -> String {
+    pub(crate) fn holds(self, haystack: &str, n: usize) -> String {
         match self {
             Self::Sqlite => format!("instr({haystack}, ${n}) > 0"),
             Self::Postgres => format!("strpos({haystack}, ${n}) > 0"),
@@ -426,7 +436,7 @@ impl Dialect {
     }
 
     /// Value `index` of the JSON array in `$1`, as the column stores it.
-    pub fn input(self, index: usize, col: Col) -> String {
+    pub(crate) fn input(self, index: usize, col: Col) -> String {
         match (self, col.kind) {
             (Self::Sqlite, Kind::Binary) => format!("unhex($1 ->> {index})"),
             (Self::Sqlite, _) => format!("$1 ->> {index}"),
@@ -444,7 +454,7 @@ impl Dialect {
     }
 
     /// A checked value in the form that this engine stores.
-    pub fn stored(self, col: Col, value: serde_json::Value) -> serde_json::Value {
+    pub(crate) fn stored(self, col: Col, value: serde_json::Value) -> serde_json::Value {
         match (self, col.kind, value) {
             (Self::Sqlite, Kind::DateTime, serde_json::Value::String(text)) if col.own => {
                 with_millis(&text).into()

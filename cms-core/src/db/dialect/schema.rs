@@ -2,6 +2,43 @@
 
 use super::{Col, Dialect, Kind, PADDED, quote};
 
+/// The columns of the table that `to_regclass` finds by this name on PostgreSQL.
+macro_rules! columns {
+    ($($place:tt)+) => {
+        concat!(
+            "select cast(a.attname as text), format_type((with recursive d (id) as (select \
+             a.atttypid union all \
+             select b.typbasetype from d join pg_type b on b.oid = d.id and b.typtype = 'd') \
+             select d.id from d join pg_type b on b.oid = d.id and b.typtype <> 'd'), null), \
+             a.attnotnull, a.atthasdef or a.attidentity <> '', a.attgenerated <> '' or \
+             a.attidentity = 'a', \
+             cast(case when array_position(i.indkey, a.attnum) < i.indnkeyatts then \
+             array_position(i.indkey, a.attnum) + 1 else 0 end as bigint), \
+             (select cast(r.relname as text) from pg_constraint f join pg_class r on r.oid = \
+             f.confrelid and r.oid = to_regclass(quote_ident(r.relname)) \
+             join pg_index k on k.indrelid = r.oid and k.indisprimary and k.indkey[0] = \
+             f.confkey[1] \
+             where f.conrelid = a.attrelid and f.contype = 'f' and f.conkey = array[a.attnum] \
+             limit 1), \
+             case when a.atttypmod > 4 and a.atttypid in (cast('bpchar' as regtype), \
+             cast('varchar' as regtype)) \
+             then cast(a.atttypmod - 4 as bigint) end \
+             from pg_attribute a left join pg_index i on i.indrelid = a.attrelid and \
+             i.indisprimary \
+             where a.attrelid = to_regclass(",
+            $($place)+,
+            ") and a.attnum > 0 and not a.attisdropped order by a.attnum"
+        )
+    };
+}
+
+/// The table or view `$1` of the site's schema, even if `search_path` leads to others of the name.
+macro_rules! own {
+    () => {
+        "quote_ident(current_schema()) || '.' || quote_ident($1)"
+    };
+}
+
 impl Dialect {
     /// Foreign keys of the table `$1`: column, table and column referred to. None: the engine's
     /// errors name the column.
@@ -27,10 +64,10 @@ impl Dialect {
         }
     }
 
-    /// Columns of the table or view `$1`: name, type, not null, has a default, generated, position
-    /// in the primary key (from 1; 0 outside), table whose primary key it refers to, characters at
-    /// most. A reference to a table that search_path does not reach under its bare name counts as
-    /// none.
+    /// Columns of the table or view `$1` of the site's schema: name, type, not null, has a default,
+    /// generated, position in the primary key (from 1; 0 outside), table whose primary key it
+    /// refers to, characters at most. A reference to a table that search_path does not reach under
+    /// its bare name counts as none.
     pub(crate) const fn columns(self) -> &'static str {
         match self {
             Self::Sqlite => {
@@ -44,29 +81,15 @@ impl Dialect {
                  where p.pk = 1) = lower(f.\"to\")) limit 1), \
                  null from pragma_table_xinfo($1) c where c.hidden <> 1 order by c.cid"
             }
-            Self::Postgres => {
-                "select cast(a.attname as text), format_type((with recursive d (id) as (select \
-                 a.atttypid union all \
-                 select b.typbasetype from d join pg_type b on b.oid = d.id and b.typtype = 'd') \
-                 select d.id from d join pg_type b on b.oid = d.id and b.typtype <> 'd'), null), \
-                 a.attnotnull, a.atthasdef or a.attidentity <> '', a.attgenerated <> '' or \
-                 a.attidentity = 'a', \
-                 cast(case when array_position(i.indkey, a.attnum) < i.indnkeyatts then \
-                 array_position(i.indkey, a.attnum) + 1 else 0 end as bigint), \
-                 (select cast(r.relname as text) from pg_constraint f join pg_class r on r.oid = \
-                 f.confrelid and r.oid = to_regclass(quote_ident(r.relname)) \
-                 join pg_index k on k.indrelid = r.oid and k.indisprimary and k.indkey[0] = \
-                 f.confkey[1] \
-                 where f.conrelid = a.attrelid and f.contype = 'f' and f.conkey = array[a.attnum] \
-                 limit 1), \
-                 case when a.atttypmod > 4 and a.atttypid in (cast('bpchar' as regtype), \
-                 cast('varchar' as regtype)) \
-                 then cast(a.atttypmod - 4 as bigint) end \
-                 from pg_attribute a left join pg_index i on i.indrelid = a.attrelid and \
-                 i.indisprimary \
-                 where a.attrelid = to_regclass(quote_ident($1)) and a.attnum > 0 and not \
-                 a.attisdropped order by a.attnum"
-            }
+            Self::Postgres => columns!(own!()),
+        }
+    }
+
+    /// As [`Dialect::columns`], of a table or view that others made: `search_path` leads to it.
+    pub(crate) const fn adopted_columns(self) -> &'static str {
+        match self {
+            Self::Sqlite => self.columns(),
+            Self::Postgres => columns!("quote_ident($1)"),
         }
     }
 
@@ -93,21 +116,24 @@ impl Dialect {
         }
     }
 
-    /// Name of each index of the table `$1`, whether it is unique, and whether it is complete.
+    /// Name of each index of the table `$1` of the site's schema, whether it is unique, and whether
+    /// it is complete.
     pub(crate) const fn index_states(self) -> &'static str {
         match self {
             Self::Sqlite => "select l.name, l.\"unique\" <> 0, true from pragma_index_list($1) l",
-            Self::Postgres => {
+            Self::Postgres => concat!(
                 "select cast(c.relname as text), i.indisunique, i.indisvalid \
                  from pg_index i join pg_class c on c.oid = i.indexrelid \
-                 where i.indrelid = to_regclass(quote_ident($1))"
-            }
+                 where i.indrelid = to_regclass(",
+                own!(),
+                ")"
+            ),
         }
     }
 
     /// A column of a declared table as an index holds it, so that the index serves
     /// [`Dialect::compared`].
-    pub fn indexed_column(self, col: Col) -> String {
+    pub(crate) fn indexed_column(self, col: Col) -> String {
         match (self, col.kind) {
             (Self::Postgres, Kind::Text) => format!("{} collate \"C\"", quote(col.name)),
             _ => quote(col.name),
@@ -116,7 +142,7 @@ impl Dialect {
 
     /// The words in `create index` that let others write meanwhile (PostgreSQL), or that accept
     /// an index made before (SQLite, which has one writer at a time).
-    pub const fn beside(self) -> &'static str {
+    pub(crate) const fn beside(self) -> &'static str {
         match self {
             Self::Sqlite => "if not exists ",
             Self::Postgres => "concurrently ",
@@ -125,7 +151,7 @@ impl Dialect {
 
     /// The `from` item that yields the values of a declared column, and the expression of one
     /// value. A JSON column yields its entries as text.
-    pub fn entries(self, table: &str, col: Col) -> (String, String) {
+    pub(crate) fn entries(self, table: &str, col: Col) -> (String, String) {
         let c = format!("t.{}", quote(col.name));
         let entries = match (self, col.kind) {
             (Self::Sqlite, Kind::Json) => format!(
@@ -191,7 +217,7 @@ impl Dialect {
     }
 
     /// The engine's type for a declared column.
-    pub fn declared_type(self, kind: Kind) -> &'static str {
+    pub(crate) fn declared_type(self, kind: Kind) -> &'static str {
         match (self, kind) {
             (_, Kind::Text | Kind::Password) => "TEXT",
             (Self::Sqlite, Kind::Integer | Kind::Boolean) => "INTEGER",
@@ -212,13 +238,13 @@ impl Dialect {
 
     /// The type for casts to a declared column, as `cast_type` gives it for adopted
     /// ones.
-    pub fn declared_cast(self, kind: Kind) -> String {
+    pub(crate) fn declared_cast(self, kind: Kind) -> String {
         self.cast_type(&self.declared_type(kind).to_ascii_lowercase())
     }
 
     /// `create table` for a declared table: an `id` that counts up, then `columns`, each with the
     /// rest of its definition.
-    pub fn create_table(self, table: &str, columns: &[(Col, String)]) -> String {
+    pub(crate) fn create_table(self, table: &str, columns: &[(Col, String)]) -> String {
         let mut lines = vec![format!("\"id\" {}", self.fill("{{id}}"))];
         lines.extend(columns.iter().map(|(col, rest)| {
             format!("{} {}{rest}", quote(col.name), self.declared_type(col.kind))
@@ -227,7 +253,7 @@ impl Dialect {
     }
 
     /// A value as a literal in the definition of a column.
-    pub fn literal(self, value: &serde_json::Value) -> String {
+    pub(crate) fn literal(self, value: &serde_json::Value) -> String {
         match (self, value) {
             (_, serde_json::Value::String(text)) => format!("'{}'", text.replace('\'', "''")),
             (Self::Sqlite, serde_json::Value::Bool(b)) => i32::from(*b).to_string(),
@@ -235,20 +261,25 @@ impl Dialect {
         }
     }
 
-    /// Makes the next generated id larger than all present ones, after rows were inserted with ids.
-    /// SQLite does this by itself.
-    pub fn advance_id(self, table: &str, key: &str) -> Option<String> {
+    /// Makes the next generated id larger than all present ones, after rows were inserted with ids,
+    /// and larger than `ahead`. SQLite does the first by itself.
+    pub(crate) fn advance_id(self, table: &str, key: &str, ahead: Option<i64>) -> Option<String> {
+        let name = |text: &str| text.replace('\'', "''");
         match self {
-            Self::Sqlite => None,
+            Self::Sqlite => ahead.map(|id| {
+                let table = name(table);
+                format!(
+                    "update sqlite_sequence set seq = {id} where name = '{table}' and seq < {id}"
+                )
+            }),
             Self::Postgres => {
-                let (t, k) = (quote(table), quote(key));
-                let name = |text: &str| text.replace('\'', "''");
+                let (t, k, least) = (quote(table), quote(key), ahead.unwrap_or(1));
                 Some(format!(
                     "select cast(setval(s, greatest((select max({k}) from {t}), (select \
                      last_value from pg_sequences \
                      where schemaname = current_schema() and format('%I.%I', schemaname, \
                      sequencename) = cast(s as text) \
-                     or format('%I', sequencename) = cast(s as text) limit 1), 1)) as text) \
+                     or format('%I', sequencename) = cast(s as text) limit 1), {least})) as text) \
                      from (select cast(pg_get_serial_sequence('{}', '{}') as regclass) as s) q \
                      where s is not null",
                     name(&t),

@@ -43,7 +43,8 @@ pub(crate) struct Schema {
     pub(crate) before: Vec<String>,
     /// The tables that have rows.
     pub(crate) tables: Vec<Table>,
-    /// After rows: keys and other rules, then unique indexes, foreign keys, views, triggers.
+    /// After rows: keys and other rules, then unique indexes, replica identities, foreign keys,
+    /// views, triggers.
     pub(crate) after: Vec<String>,
     /// Last: name and statement of indexes, without which the database is only slower.
     pub(crate) indexes: Vec<(String, String)>,
@@ -72,6 +73,17 @@ pub(crate) async fn close(connection: PgConnection) {
 pub(crate) async fn run(connection: &mut PgConnection, text: impl Into<String>) -> Result<()> {
     let done = sqlx::raw_sql(AssertSqlSafe(text.into())).execute(connection);
     done.instrument(span("composed")).await.map(drop).map_err(Error::from)
+}
+
+/// Runs a statement with these values.
+pub(crate) async fn run_with(
+    connection: &mut PgConnection,
+    text: &'static str,
+    values: &[i64],
+) -> Result<()> {
+    let query = sqlx::query::<sqlx::Postgres>(text);
+    let query = values.iter().fold(query, |query, value| query.bind(*value));
+    query.execute(connection).instrument(span("fixed")).await.map(drop).map_err(Error::from)
 }
 
 /// Begins to read one state. Only changes of the schema wait for this reader.
@@ -122,9 +134,19 @@ pub(crate) async fn counts(connection: &mut PgConnection) -> Result<BTreeMap<Str
     Ok(counts)
 }
 
-/// Which objects of the schema cannot be saved here, one sentence each.
+/// Which objects of the schema cannot be saved here, one sentence or name each.
 pub(crate) async fn foreign(connection: &mut PgConnection) -> Result<Vec<String>> {
-    texts(connection, sql::FOREIGN).await
+    let mut found = texts(connection, sql::FOREIGN).await?;
+    found.extend(texts(connection, sql::UNSAVED).await?);
+    found.extend(outside(connection, "").await?);
+    Ok(found)
+}
+
+/// What refers to an object of `schema`, or of a schema that is not in `search_path`, one sentence
+/// each.
+pub(crate) async fn outside(connection: &mut PgConnection, schema: &str) -> Result<Vec<String>> {
+    let read = sqlx::query_scalar(sql::OUTSIDE).bind(schema).fetch_all(connection);
+    Ok(read.instrument(span("schema")).await?)
 }
 
 async fn texts(connection: &mut PgConnection, text: &'static str) -> Result<Vec<String>> {
@@ -139,7 +161,8 @@ pub(crate) async fn schema(connection: &mut PgConnection) -> Result<Schema> {
     {
         schema.before.extend(texts(connection, text).await?);
     }
-    for text in [sql::RULES, sql::UNIQUE, sql::REFERENCES, sql::VIEWS, sql::TRIGGERS] {
+    let rules = [sql::RULES, sql::UNIQUE, sql::IDENTITIES, sql::REFERENCES];
+    for text in rules.into_iter().chain([sql::VIEWS, sql::TRIGGERS]) {
         schema.after.extend(texts(connection, text).await?);
     }
     let indexes = sqlx::query_as(sql::INDEXES).fetch_all(&mut *connection);

@@ -6,7 +6,7 @@ use sqlx::{AssertSqlSafe, Connection as _, SqliteConnection, sqlite::SqliteJourn
 use tracing::Instrument as _;
 
 use super::super::{dialect::quote, files, sqlite, statements::span};
-use crate::{Code, Error, Result};
+use crate::{Code, Error, Result, ground::error::MIGRATE};
 
 /// `VACUUM INTO` takes one snapshot, so writers go on beside it.
 const COPY: &str = "vacuum into $1";
@@ -40,8 +40,8 @@ pub(crate) async fn open(path: &Path) -> Result<SqliteConnection> {
 pub(crate) async fn copy(database: &Path, to: &Path) -> Result<()> {
     if !database.exists() {
         let what = format!(
-            "There is no database file {}: correct database_url or dirs.data, or make it with \
-             `cms migrate up`.",
+            "There is no database file {}: correct database_url or dirs.data, or make it: \
+             {MIGRATE}.",
             database.display()
         );
         return Err(Error::new(Code::Unavailable, what));
@@ -118,15 +118,22 @@ pub(crate) async fn keep_log(path: &Path) -> Result<()> {
     File::open(path).and_then(|file| file.sync_all()).map_err(Error::internal)
 }
 
-/// Runs statements that have no values on a file that nobody else has open.
-pub(crate) async fn run(path: &Path, text: String) -> Result<()> {
+/// Runs statements, each with its values, on a file that nobody else has open.
+pub(crate) async fn run(path: &Path, statements: &[(&'static str, &[i64])]) -> Result<()> {
     let options = sqlite::options(path).create_if_missing(false);
     let mut connection = sqlite::connect(&options).await.map_err(|cause| unopened(path, cause))?;
-    let done = sqlx::raw_sql(AssertSqlSafe(text)).execute(&mut connection);
-    let done = done.instrument(span("composed")).await;
+    let done = async {
+        for (text, values) in statements {
+            let query = sqlx::query::<sqlx::Sqlite>(*text);
+            let query = values.iter().fold(query, |query, value| query.bind(*value));
+            query.execute(&mut connection).instrument(span("fixed")).await?;
+        }
+        Ok::<_, Error>(())
+    };
+    let done = done.await;
     // The last connection to close moves the log into the file.
     connection.close().await?;
-    done.map(drop).map_err(Error::from)
+    done
 }
 
 /// Moves the log into the file. Returns whether nobody else has the file open.

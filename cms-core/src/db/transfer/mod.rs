@@ -63,6 +63,7 @@ pub type OnCopyProgress<'a> = &'a (dyn Fn(CopyProgress<'_>) + Send + Sync);
 
 /// A copy that is complete.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Copied {
     /// Tables with their numbers of rows.
     pub tables: Vec<(String, u64)>,
@@ -126,16 +127,14 @@ async fn identity(source: &Db) -> Result<String> {
     Ok(crypto::sha256_hex(text.as_bytes()))
 }
 
-/// Marks a target, before anything is made in it.
+/// Marks a target, before anything is made in it. A site that is opened there refuses the database
+/// until the copy is complete.
 pub(crate) async fn begin(source: &Db, target: &Database) -> Result<()> {
+    let source = identity(source).await?;
     let mut side = Side::open(target).await?;
-    let noted = async {
-        side.make_state().await?;
-        side.set_value("source", &identity(source).await?).await
-    };
-    let noted = noted.await;
+    let marked = side.mark(&source).await;
     side.close().await;
-    noted
+    marked
 }
 
 /// Whether the tables of the target are made and emptied.

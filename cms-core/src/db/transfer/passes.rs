@@ -173,7 +173,7 @@ impl<'a> Transfer<'a> {
 
     /// Counts the rows, and looks for values that the other engine cannot hold.
     async fn check(&mut self, tables: &[Table]) -> Result<()> {
-        let mut faults = self.from.broken_references().await?;
+        let mut faults = self.from.broken_references(tables).await?;
         for table in tables {
             let mut reader = self.from.read(table, Range::default(), 0).await?;
             while reader.next().await? {

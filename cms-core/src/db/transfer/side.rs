@@ -114,11 +114,11 @@ impl Side {
         let rows: Vec<Row> = match self {
             Self::Sqlite(connection, _) => {
                 let rows = sqlx::query(text).fetch_all(connection).instrument(span("composed"));
-                rows.await?.into_iter().map(Row::Sqlite).collect()
+                rows.await?.into_iter().map(Row::sqlite).collect()
             }
             Self::Postgres(connection) => {
                 let rows = sqlx::query(text).fetch_all(connection).instrument(span("composed"));
-                rows.await?.into_iter().map(Row::Postgres).collect()
+                rows.await?.into_iter().map(Row::postgres).collect()
             }
         };
         rows.iter().map(T::from_row).collect()

@@ -13,7 +13,7 @@ use crate::{
     db::{
         Db, Dialect,
         dialect::quote,
-        migrate::COPYING,
+        migrate::{self, COPYING},
         save::postgres::{self, Sequence},
     },
 };
@@ -24,8 +24,10 @@ const REFERENCES: &str = "select cast(r.relname as text), cast(c.conname as text
                           where c.contype = 'f' and n.nspname = current_schema() \
                           order by r.relname, c.conname";
 const NO_SCHEMA: &str = "select current_setting('search_path') where current_schema() is null";
+/// A table follows, as the argument.
 const BROKEN: &str = "select \"table\" || ' row ' || coalesce(rowid, '?') || ' names no row of ' \
-                      || \"parent\" from pragma_foreign_key_check limit 20";
+                      || \"parent\" from pragma_foreign_key_check";
+const MAX_BROKEN: usize = 20;
 const COUNTED: &str = "select name, seq from sqlite_sequence order by name";
 
 impl Side {
@@ -61,19 +63,37 @@ impl Side {
         }
     }
 
-    /// Rows of the source that refer to rows which do not exist. PostgreSQL has none.
-    pub(super) async fn broken_references(&mut self) -> Result<Vec<String>> {
-        match self {
-            Self::Sqlite(..) => {
-                let found: Vec<(String,)> = self.all(BROKEN).await?;
-                Ok(found.into_iter().map(|(line,)| line).collect())
-            }
-            Self::Postgres(_) => Ok(Vec::new()),
+    /// Rows of these tables that refer to rows which do not exist. PostgreSQL has none.
+    pub(super) async fn broken_references(&mut self, tables: &[Table]) -> Result<Vec<String>> {
+        let mut broken = Vec::new();
+        if self.dialect() == Dialect::Postgres {
+            return Ok(broken);
         }
+        for table in tables {
+            let room = MAX_BROKEN - broken.len();
+            let text = format!("{BROKEN}({}) limit {room}", literal(&table.name));
+            let found: Vec<(String,)> = self.all(text).await?;
+            broken.extend(found.into_iter().map(|(line,)| line));
+        }
+        Ok(broken)
+    }
+
+    /// Notes the source of the copy, and keeps sites from opening the database.
+    pub(super) async fn mark(&mut self, source: &str) -> Result<()> {
+        self.begin().await?;
+        self.make_state().await?;
+        self.set_value("source", source).await?;
+        self.run(migrate::sql::TABLE).await?;
+        self.run(format!(
+            "insert into cms_migrations (version, name, checksum, applied_at) values ({COPYING}, \
+             'an unfinished copy', '', 0) on conflict (version) do nothing"
+        ))
+        .await?;
+        self.commit().await
     }
 
     /// Empties the tables, and drops the foreign keys between them, because rows come in any
-    /// order. A site that is opened meanwhile refuses the database.
+    /// order.
     pub(super) async fn prepare(&mut self, tables: &[Table]) -> Result<()> {
         self.begin().await?;
         if self.dialect() == Dialect::Postgres {
@@ -96,11 +116,6 @@ impl Side {
             }
             self.run("delete from sqlite_sequence").await?;
         }
-        self.run(format!(
-            "insert into cms_migrations (version, name, checksum, applied_at) values ({COPYING}, \
-             'an unfinished copy', '', 0)"
-        ))
-        .await?;
         self.set_value("prepared", "").await?;
         self.commit().await
     }
@@ -163,7 +178,7 @@ impl Side {
                 _ => error,
             })?;
         }
-        let broken = self.broken_references().await?;
+        let broken = self.broken_references(tables).await?;
         if !broken.is_empty() {
             let what = format!("Rows refer to rows that are missing: {}.", broken.join("; "));
             return Err(Error::new(Code::Conflict, what));

@@ -128,6 +128,7 @@ impl Funnels {
     }
 
     /// The statements that read submissions, for tests of plans.
+    #[cfg(feature = "testing")]
     #[doc(hidden)]
     #[must_use]
     pub fn reads_of_analytics(&self) -> Vec<&'static str> {
@@ -172,9 +173,6 @@ struct Range {
 
 impl Range {
     /// Parses a range: by default, the thirty days up to today.
-    ///
-    /// # Errors
-    /// `bad_query`.
     fn read(from: Option<&str>, to: Option<&str>, now: Millis, zone: &TimeZone) -> Result<Self> {
         let now = Timestamp::from_millisecond(now).map_err(Error::internal)?;
         let today = now.to_zoned(zone.clone()).date();

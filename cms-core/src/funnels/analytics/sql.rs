@@ -12,87 +12,55 @@ use crate::{
     },
 };
 
-/// Visits of a version that began on a day.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Visits {
-    pub(super) version: i64,
-    pub(super) day: String,
-    pub(super) started: i64,
-    pub(super) engaged: i64,
-    pub(super) completed: i64,
-    pub(super) abandoned: i64,
-    pub(super) spam: i64,
-    pub(super) in_progress: i64,
+record! {
+    /// Visits of a version that began on a day.
+    #[derive(Clone, Debug, Default)]
+    pub(super) struct Visits: visit_columns {
+        pub(super) version: i64 = "c.version",
+        pub(super) day: String = "c.day",
+        pub(super) started: i64 = "c.started",
+        pub(super) engaged: i64 = "c.engaged",
+        pub(super) completed: i64 = "c.completed",
+        pub(super) abandoned: i64 = "c.abandoned",
+        pub(super) spam: i64 = "c.spam",
+        pub(super) in_progress: i64 = "c.in_progress",
+    }
 }
 
-record! { Visits: visit_columns {
-    version: "c.version",
-    day: "c.day",
-    started: "c.started",
-    engaged: "c.engaged",
-    completed: "c.completed",
-    abandoned: "c.abandoned",
-    spam: "c.spam",
-    in_progress: "c.in_progress",
-} }
-
-/// Visits at a node, or at an edge.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Way {
-    pub(super) node: i64,
-    pub(super) edge: i64,
-    pub(super) entered: i64,
-    pub(super) answered: i64,
-    pub(super) exited: i64,
-    pub(super) rewound: i64,
-    pub(super) invalid: i64,
-    pub(super) dwell_ms: i64,
-    pub(super) dwelt: i64,
-    pub(super) traversed: i64,
-    pub(super) completed: i64,
-    pub(super) scored: i64,
-    pub(super) score: f64,
-    pub(super) waiting: i64,
+record! {
+    /// Visits at a node, or at an edge.
+    #[derive(Clone, Debug, Default)]
+    pub(super) struct Way: way_columns {
+        pub(super) node: i64 = "c.node_id",
+        pub(super) edge: i64 = "c.edge_id",
+        pub(super) entered: i64 = "c.entered",
+        pub(super) answered: i64 = "c.answered",
+        pub(super) exited: i64 = "c.exited",
+        pub(super) rewound: i64 = "c.rewound",
+        pub(super) invalid: i64 = "c.invalid",
+        pub(super) dwell_ms: i64 = "c.dwell_ms",
+        pub(super) dwelt: i64 = "c.dwelt",
+        pub(super) traversed: i64 = "c.traversed",
+        pub(super) completed: i64 = "c.completed",
+        pub(super) scored: i64 = "c.scored",
+        pub(super) score: f64 = "c.score",
+        pub(super) waiting: i64 = "c.waiting",
+    }
 }
 
-record! { Way: way_columns {
-    node: "c.node_id",
-    edge: "c.edge_id",
-    entered: "c.entered",
-    answered: "c.answered",
-    exited: "c.exited",
-    rewound: "c.rewound",
-    invalid: "c.invalid",
-    dwell_ms: "c.dwell_ms",
-    dwelt: "c.dwelt",
-    traversed: "c.traversed",
-    completed: "c.completed",
-    scored: "c.scored",
-    score: "c.score",
-    waiting: "c.waiting",
-} }
-
-/// Visits by one of their properties, such as source or duration.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
-    pub(super) what: String,
-    pub(super) node: i64,
-    pub(super) name: String,
-    pub(super) value: String,
-    pub(super) bucket: i64,
-    pub(super) visits: i64,
-    pub(super) completed: i64,
+record! {
+    /// Visits by one of their properties, such as source or duration.
+    #[derive(Clone, Debug, Default)]
+    pub(super) struct Tally: tally_columns {
+        pub(super) what: String = "c.what",
+        pub(super) node: i64 = "c.node_id",
+        pub(super) name: String = "c.name",
+        pub(super) value: String = "c.value",
+        pub(super) bucket: i64 = "c.bucket",
+        pub(super) visits: i64 = "c.visits",
+        pub(super) completed: i64 = "c.completed",
+    }
 }
-
-record! { Tally: tally_columns {
-    what: "c.what",
-    node: "c.node_id",
-    name: "c.name",
-    value: "c.value",
-    bucket: "c.bucket",
-    visits: "c.visits",
-    completed: "c.completed",
-} }
 
 /// The counters that are read.
 macro_rules! counted {
@@ -209,14 +177,9 @@ statements! {
 }
 
 /// The statements that read submissions.
+#[cfg(feature = "testing")]
 pub(super) const READS: [Statement; 8] = [
-    OPEN_VISITS,
-    OPEN_WAYS,
-    OPEN_SOURCES,
-    OPEN_DURATIONS,
-    OPEN_STEPS,
-    OPEN_MAILS,
-    OPEN_ANSWERS,
+    OPEN_VISITS, OPEN_WAYS, OPEN_SOURCES, OPEN_DURATIONS, OPEN_STEPS, OPEN_MAILS, OPEN_ANSWERS,
     TOUCHED,
 ];
 

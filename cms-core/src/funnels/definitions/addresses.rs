@@ -12,9 +12,6 @@ const BATCH: i64 = 500;
 
 impl Funnels {
     /// Redirects of ends and links of fields that are not valid addresses, at most `most`.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     pub(crate) async fn broken_addresses(&self, most: usize) -> Result<Vec<BrokenAddress>> {
         let (mut found, mut after) = (Vec::new(), i64::MIN);
         while found.len() < most {

@@ -45,9 +45,6 @@ impl Funnels {
 
     /// Removes the remains of deleted funnels and of deleted keys, and unneeded versions beyond
     /// `retention.funnel_versions`. Returns the number of rows.
-    ///
-    /// # Errors
-    /// As every write.
     pub(crate) async fn expire(&self) -> Result<u64> {
         let base = &self.0.base;
         let kept = base.settings().retention.funnel_versions;

@@ -192,7 +192,7 @@ pub(super) async fn write(
     let mut ids = BTreeMap::new();
     // In the order in which they were sent, so that new ids grow in that order.
     let mut nodes: Vec<_> = good.graph.nodes().iter().collect();
-    nodes.sort_by_key(|node| node.listed());
+    nodes.sort_by_key(|node| node.listed);
     for node in nodes {
         let config = Json::Object(tidied_config(&node.config, &node.condition()));
         if before.get(&node.id).is_some_and(|before| is_same_node(before, node, &config)) {
@@ -238,7 +238,7 @@ async fn write_edges(
 ) -> Result<()> {
     let mapped = |id: i64| ids.get(&id).copied().unwrap_or(id);
     let mut edges: Vec<Edge> = good.graph.edges().to_vec();
-    edges.sort_by_key(Edge::listed);
+    edges.sort_by_key(|edge| edge.listed);
     let mut claimed: HashSet<i64> = edges.iter().map(|edge| edge.id).filter(|id| *id > 0).collect();
     let mut placed = Vec::new();
     for mut edge in edges {

@@ -26,9 +26,6 @@ pub(in crate::funnels) struct Drawing {
 
 impl Funnels {
     /// The stored drawing of a funnel.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub(in crate::funnels) async fn drawing(&self, which: &WhichFunnel) -> Result<Drawing> {
         let mut from = Source::Db(self.0.base.db());
         let funnel = self.find(&mut from, which).await?;
@@ -43,9 +40,6 @@ impl Funnels {
 
 impl Drawing {
     /// A drawing that is not stored: a header's members, `nodes` and `edges`.
-    ///
-    /// # Errors
-    /// `validation_failed` with everything that cannot be read.
     pub(in crate::funnels) fn sent(members: &Map<String, Json>) -> Result<Self> {
         let list = |name: &str| members.get(name).and_then(Json::as_array).cloned();
         let (nodes, edges) = (list("nodes").unwrap_or_default(), list("edges").unwrap_or_default());

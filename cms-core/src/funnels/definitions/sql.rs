@@ -5,7 +5,7 @@ use serde_json::Value as Json;
 use crate::{
     Change, Error, Result,
     change::is_unique_violation,
-    db::{Db, Statement, args, read, record, statements},
+    db::{Db, Dialect, FromRow, Sql, Statement, Value, args, read, record, statements},
     funnels::{
         graph::{Edge, Node},
         header::Header,
@@ -166,7 +166,7 @@ statements! {
     DELETE_RULE = "delete from cms_formfunnel_email_routing where id = $1";
 }
 
-/// Where a funnel is read: through the pool, or as a change sees it.
+/// Where rows are read: through the pool, or as a change sees them.
 pub(in crate::funnels) enum Source<'a> {
     /// The pool.
     Db(&'a Db),
@@ -174,17 +174,28 @@ pub(in crate::funnels) enum Source<'a> {
     Change(&'a mut Change),
 }
 
-macro_rules! all {
-    ($from:expr, $statement:expr, $args:expr) => {
-        match $from {
-            Source::Db(db) => db.all($statement, $args).await,
-            Source::Change(change) => change.all($statement, $args).await,
+impl Source<'_> {
+    pub(in crate::funnels) fn dialect(&self) -> Dialect {
+        match self {
+            Self::Db(db) => db.dialect(),
+            Self::Change(change) => change.dialect(),
         }
-    };
+    }
+
+    pub(in crate::funnels) async fn all<T: FromRow>(
+        &mut self,
+        sql: impl Into<Sql>,
+        args: Vec<Value>,
+    ) -> Result<Vec<T>> {
+        match self {
+            Self::Db(db) => db.all(sql, args).await,
+            Self::Change(change) => change.all(sql, args).await,
+        }
+    }
 }
 
 pub(super) async fn by_id(from: &mut Source<'_>, id: i64) -> Result<Option<Funnel>> {
-    let found: Vec<Funnel> = all!(from, BY_ID, args![id])?;
+    let found: Vec<Funnel> = from.all(BY_ID, args![id]).await?;
     Ok(found.into_iter().next())
 }
 
@@ -194,7 +205,7 @@ pub(super) async fn by_slug(from: &mut Source<'_>, slug: &str) -> Result<Vec<Fun
     if slug.contains('\0') {
         return Ok(Vec::new());
     }
-    all!(from, BY_SLUG, args![slug])
+    from.all(BY_SLUG, args![slug]).await
 }
 
 /// Locks the funnel until the change ends. False: there is no such funnel.
@@ -203,11 +214,11 @@ pub(super) async fn lock(change: &mut Change, id: i64) -> Result<bool> {
 }
 
 pub(super) async fn nodes(from: &mut Source<'_>, funnel: i64) -> Result<Vec<FunnelNode>> {
-    all!(from, NODES, args![funnel])
+    from.all(NODES, args![funnel]).await
 }
 
 pub(super) async fn edges(from: &mut Source<'_>, funnel: i64) -> Result<Vec<FunnelEdge>> {
-    all!(from, EDGES, args![funnel])
+    from.all(EDGES, args![funnel]).await
 }
 
 /// In the order in which they are tried.
@@ -215,7 +226,7 @@ pub(in crate::funnels) async fn rules(
     from: &mut Source<'_>,
     funnel: i64,
 ) -> Result<Vec<EmailRouting>> {
-    all!(from, RULES, args![funnel])
+    from.all(RULES, args![funnel]).await
 }
 
 pub(super) async fn is_taken(change: &mut Change, slug: &str, language: &str) -> Result<bool> {

@@ -92,9 +92,6 @@ impl Funnels {
     /// The version that a new visit begins with: of the published funnel in the requested
     /// language, else in a broader one (`en` for `en-US`), else of the base of the language
     /// versions, else of the funnel in the site's first language, else of the named funnel.
-    ///
-    /// # Errors
-    /// `funnel_not_available` when no such funnel is published.
     pub(in crate::funnels) async fn live(
         &self,
         which: &WhichFunnel,
@@ -148,7 +145,7 @@ impl Funnels {
         if let Some(kept) = self.0.versions.get(id) {
             return Ok(kept);
         }
-        self.keep(get(self.0.base.db(), id).await?)
+        self.keep(self.0.base.db().optional(GET, args![id]).await?)
     }
 
     /// As [`Funnels::version`], within a change.
@@ -159,7 +156,7 @@ impl Funnels {
     ) -> Result<Arc<Version>> {
         match self.0.versions.get(id) {
             Some(kept) => Ok(kept),
-            None => self.keep(get_in(change, id).await?),
+            None => self.keep(change.optional(GET, args![id]).await?),
         }
     }
 
@@ -171,7 +168,7 @@ impl Funnels {
     ) -> Result<Arc<Version>> {
         match self.0.versions.get(id) {
             Some(kept) => Ok(kept),
-            None => self.keep(get_at(at, id).await?),
+            None => self.keep(at.optional(GET, args![id]).await?),
         }
     }
 
@@ -188,53 +185,38 @@ fn broader(language: Option<&str>) -> impl Iterator<Item = &str> {
     std::iter::successors(language, |one| Some(one.rsplit_once('-')?.0))
 }
 
-/// A version as stored.
-#[derive(Debug)]
-pub(in crate::funnels) struct Row {
-    pub(in crate::funnels) id: i64,
-    pub(in crate::funnels) funnel: i64,
-    pub(in crate::funnels) number: i64,
-    pub(in crate::funnels) definition: String,
+record! {
+    /// A version as stored.
+    #[derive(Debug)]
+    pub(in crate::funnels) struct Row: version_columns {
+        pub(in crate::funnels) id: i64 = "id",
+        pub(in crate::funnels) funnel: i64 = "funnel_id",
+        pub(in crate::funnels) number: i64 = "version",
+        pub(in crate::funnels) definition: String = "definition",
+    }
 }
 
-record! { Row: version_columns {
-    id: "id",
-    funnel: "funnel_id",
-    number: "version",
-    definition: "definition",
-} }
-
-/// The newest version of a funnel.
-#[derive(Debug)]
-pub(in crate::funnels) struct Newest {
-    pub(in crate::funnels) id: i64,
-    pub(in crate::funnels) number: i64,
-    pub(in crate::funnels) checksum: String,
-    pub(in crate::funnels) published_at: Millis,
+record! {
+    /// The newest version of a funnel.
+    #[derive(Debug)]
+    pub(in crate::funnels) struct Newest: newest_columns {
+        pub(in crate::funnels) id: i64 = "id",
+        pub(in crate::funnels) number: i64 = "version",
+        pub(in crate::funnels) checksum: String = "checksum",
+        pub(in crate::funnels) published_at: Millis = "published_at",
+    }
 }
 
-record! { Newest: newest_columns {
-    id: "id",
-    number: "version",
-    checksum: "checksum",
-    published_at: "published_at",
-} }
-
-/// A published funnel.
-#[derive(Debug)]
-struct Live {
-    pub(in crate::funnels) funnel: i64,
-    pub(in crate::funnels) base: Option<i64>,
-    pub(in crate::funnels) language: String,
-    pub(in crate::funnels) version: i64,
+record! {
+    /// A published funnel.
+    #[derive(Debug)]
+    struct Live: live_columns {
+        funnel: i64 = "id",
+        base: Option<i64> = "live_base_id",
+        language: String = "live_language",
+        version: i64 = "published_version_id",
+    }
 }
-
-record! { Live: live_columns {
-    funnel: "id",
-    base: "live_base_id",
-    language: "live_language",
-    version: "published_version_id",
-} }
 
 /// A version to be stored.
 pub(in crate::funnels) struct Frozen<'a> {
@@ -300,20 +282,6 @@ pub(in crate::funnels) async fn expire(base: &Base, kept: u64) -> Result<u64> {
     // Usually there are none, and a needless change would hold up other writers.
     let found: Option<(i64,)> = base.db().optional(BEYOND, args.clone()).await?;
     if found.is_some() { jobs::remove(base, EXPIRE, args).await } else { Ok(0) }
-}
-
-async fn get(db: &Db, id: i64) -> Result<Option<Row>> {
-    db.optional(GET, args![id]).await
-}
-
-/// As [`get`], within a change.
-async fn get_in(change: &mut Change, id: i64) -> Result<Option<Row>> {
-    change.optional(GET, args![id]).await
-}
-
-/// As [`get`], within a snapshot.
-async fn get_at(at: &mut Snapshot, id: i64) -> Result<Option<Row>> {
-    at.optional(GET, args![id]).await
 }
 
 async fn live_by_id(db: &Db, id: i64) -> Result<Vec<Live>> {

@@ -137,16 +137,11 @@ pub(crate) struct Edge {
     pub(crate) branch: Branch,
     pub(crate) sort_order: i64,
     /// Its place in the list that it was read from.
-    listed: usize,
+    pub(crate) listed: usize,
 }
 
 impl Edge {
-    /// Its place in the list that it was read from.
-    pub(super) fn listed(&self) -> usize {
-        self.listed
-    }
-
-    /// Its path in that list.
+    /// Its path in the list that it was read from.
     pub(super) fn path(&self) -> String {
         format!("edges[{}]", self.listed)
     }

@@ -19,9 +19,9 @@ pub(crate) struct Node {
     pub(crate) position_y: f64,
     pub(crate) sort_order: i64,
     /// Its place in the list that it was read from.
-    pub(super) listed: usize,
-    /// As visitors see it.
-    pub(super) shown: Json,
+    pub(crate) listed: usize,
+    /// As visitors see it: without conditions and without internal settings.
+    pub(crate) shown: Json,
 }
 
 /// What a node is.
@@ -125,7 +125,14 @@ impl Node {
     /// Its condition; null when it has none. The member `rules` holds a whole condition, or only
     /// the rules of a condition whose other members are beside `rules`.
     pub(crate) fn condition(&self) -> Json {
-        condition_of(&self.config)
+        match self.config.get("rules") {
+            Some(condition @ (Json::Object(_) | Json::String(_))) => condition.clone(),
+            None | Some(Json::Null) if !self.config.contains_key("groups") => Json::Null,
+            _ => {
+                let is_part = |name: &str| ["operator", "rules", "groups"].contains(&name);
+                Json::Object(chosen(&self.config, is_part))
+            }
+        }
     }
 
     /// How messages name it.
@@ -136,12 +143,7 @@ impl Node {
         }
     }
 
-    /// Its place in the list that it was read from.
-    pub(in crate::funnels) fn listed(&self) -> usize {
-        self.listed
-    }
-
-    /// Its path in that list.
+    /// Its path in the list that it was read from.
     pub(in crate::funnels) fn path(&self) -> String {
         format!("nodes[{}]", self.listed)
     }
@@ -150,27 +152,12 @@ impl Node {
     pub(in crate::funnels) fn path_of(&self, field: &Field) -> String {
         format!("{}.config_json.fields[{}]", self.path(), field.listed())
     }
-
-    /// The node as visitors see it: without conditions and without internal settings.
-    pub(crate) fn shown(&self) -> &Json {
-        &self.shown
-    }
 }
 
-/// The members of settings that make up a condition.
-const CONDITION: [&str; 3] = ["operator", "rules", "groups"];
-
-fn condition_of(config: &Map<String, Json>) -> Json {
-    match config.get("rules") {
-        Some(condition @ (Json::Object(_) | Json::String(_))) => condition.clone(),
-        None | Some(Json::Null) if !config.contains_key("groups") => Json::Null,
-        _ => members(config),
-    }
-}
-
-fn members(config: &Map<String, Json>) -> Json {
-    let own = config.iter().filter(|(name, _)| CONDITION.contains(&name.as_str()));
-    Json::Object(own.map(|(name, value)| (name.clone(), value.clone())).collect())
+/// The members of settings whose names are chosen.
+fn chosen(config: &Map<String, Json>, is_chosen: impl Fn(&str) -> bool) -> Map<String, Json> {
+    let members = config.iter().filter(|(name, _)| is_chosen(name));
+    members.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 /// Whether the visitor answers the field at its step. Hidden fields come with the visitor, and
@@ -192,8 +179,7 @@ pub(super) fn shown(id: i64, kind: &str, name: &str, config: &Map<String, Json>)
         "end" => PUBLIC.contains(&name) || OF_ENDS.contains(&name),
         _ => false,
     };
-    let own = config.iter().filter(|(name, _)| is_public(name));
-    let mut config: Map<_, _> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let mut config = chosen(config, is_public);
     if let Some(Json::String(html)) = config.get_mut("html") {
         *html = sanitize(html);
     }

@@ -53,14 +53,14 @@ fn a_graph_is_read_with_its_orders_and_settings() {
     assert_eq!((end.kind, end.redirect_url.as_deref()), (EndKind::Redirect, Some("/x")));
     let (node, field) = graph.field("mail").expect("a field");
     assert_eq!((node.id, field.type_name()), (5, "email"));
-    let shown = node.shown();
+    let shown = &node.shown;
     let field = &shown["config"]["fields"][0];
     assert_eq!(
         (&shown["id"], &shown["type"], &field["max_length"]),
         (&json!(5), &json!("step"), &json!(254))
     );
     assert_eq!(field.get("blocked_domains"), None);
-    let shown = graph.node(-1).expect("a node").shown();
+    let shown = &graph.node(-1).expect("a node").shown;
     assert_eq!(shown["config"], json!({}));
 }
 

@@ -13,9 +13,11 @@ use super::{
 };
 use crate::{
     Change, Code, Error, Result,
+    db::{Statement, Value, args},
     funnels::{
         Funnels,
         counters::{self, TURN},
+        definitions::sql::Source,
     },
 };
 
@@ -115,7 +117,7 @@ impl Funnels {
         };
         change.lock(TURN).await?;
         counters::sql::hold_funnels(change).await?;
-        let query = search::narrow(&mut *change, &query).await?.query;
+        let query = search::narrow(Source::Change(change), &query).await?.query;
         let owner = owner(change.actor());
         let id = sql::new_bulk(change, &owner, bulk.op.as_str()).await?;
         let chosen = self.0.inbox.write_matching(change, sql::CHOOSE, sql::chosen(id), &query);
@@ -193,38 +195,29 @@ fn in_filter(error: Error) -> Error {
 async fn set_status(change: &mut Change, id: i64, status: &str) -> Result<i64> {
     sql::leave_status(change, id, status).await?;
     let awaited = sql::rows(change, id).await?;
-    all_of(awaited, by_parts(change, id, Update::Status(status)).await?)
+    let values = args![status, change.now()];
+    all_of(awaited, by_parts(change, id, "inbox_status", sql::SET_STATUS, values).await?)
 }
 
 async fn assign(change: &mut Change, id: i64, user: Option<i64>) -> Result<i64> {
     sql::leave_assigned(change, id, user).await?;
     let awaited = sql::rows(change, id).await?;
-    all_of(awaited, by_parts(change, id, Update::Assigned(user)).await?)
+    let values = args![user, change.now()];
+    all_of(awaited, by_parts(change, id, "assigned_to", sql::ASSIGN, values).await?)
 }
 
-/// The update of the chosen submissions.
-#[derive(Clone, Copy)]
-enum Update<'a> {
-    Status(&'a str),
-    Assigned(Option<i64>),
-    EarlierStatus,
-    EarlierAssigned,
-}
-
-/// Updates the chosen submissions part by part. Returns how many.
-async fn by_parts(change: &mut Change, id: i64, update: Update<'_>) -> Result<i64> {
-    let column = match update {
-        Update::Status(_) | Update::EarlierStatus => "inbox_status",
-        Update::Assigned(_) | Update::EarlierAssigned => "assigned_to",
-    };
+/// Updates a column of the chosen submissions part by part. Returns how many.
+async fn by_parts(
+    change: &mut Change,
+    id: i64,
+    column: &str,
+    statement: Statement,
+    values: Vec<Value>,
+) -> Result<i64> {
     let (mut updated, mut after) = (0, 0);
     while let Some(last) = sql::part(change, id, after).await? {
-        let touched = match update {
-            Update::Status(status) => sql::set_status(change, id, status, after, last).await?,
-            Update::Assigned(user) => sql::assign(change, id, user, after, last).await?,
-            Update::EarlierStatus => sql::restore_status(change, id, after, last).await?,
-            Update::EarlierAssigned => sql::restore_assigned(change, id, after, last).await?,
-        };
+        let part = (id, after, last);
+        let touched = sql::update_part(change, statement, part, values.clone()).await?;
         updated += touched.len() as i64;
         update::emit_updated(change, touched, &[column]).await?;
         after = last;
@@ -288,14 +281,18 @@ impl Funnels {
             Error::new(Code::NotFound, "There is no bulk change of yours to take back.")
         })?;
         let left = sql::rows(change, id).await?;
-        let earlier = match op == BulkOp::SetStatus.as_str() {
-            true => Update::EarlierStatus,
+        let (column, statement) = match op == BulkOp::SetStatus.as_str() {
+            true => ("inbox_status", sql::RESTORE_STATUS),
             false => {
-                sql::keep_users_before(change, id).await?;
-                Update::EarlierAssigned
+                for (user,) in sql::keep_users_before(change, id).await? {
+                    if !people::fits(change, user).await? {
+                        sql::forget_before(change, id, user).await?;
+                    }
+                }
+                ("assigned_to", sql::RESTORE_ASSIGNED)
             }
         };
-        let restored = by_parts(change, id, earlier).await?;
+        let restored = by_parts(change, id, column, statement, args![]).await?;
         sql::drop_bulk(change, id).await?;
         Ok(Undone { op, restored, changed_since: left - restored, gone: changed - left })
     }

@@ -10,7 +10,7 @@ use super::{FunnelSubmission, InboxQuery, search::narrow, sql};
 use crate::{
     Code, Error, Result,
     fields::Answer,
-    funnels::{Funnel, Funnels, WhichFunnel, sessions::NotesAndAnswers},
+    funnels::{Funnel, Funnels, WhichFunnel, definitions::sql::Source, sessions::NotesAndAnswers},
     items::Query,
 };
 
@@ -48,33 +48,11 @@ struct ExportRow {
 /// those of the last columns, for notes and for answers to fields of other versions. No field
 /// has such a name.
 const COLUMNS: [&str; 27] = [
-    "submission_id",
-    "funnel_id",
-    "funnel_name",
-    "version",
-    "language_short",
-    "status",
-    "inbox_status",
-    "is_spam",
-    "is_test",
-    "assigned_name",
-    "contact_name",
-    "contact_email",
-    "contact_phone",
-    "company",
-    "score",
-    "end_kind",
-    "reference",
-    "source_url",
-    "referer",
-    "utm_source",
-    "utm_medium",
-    "utm_campaign",
-    "utm_term",
-    "utm_content",
-    "started_at",
-    "completed_at",
-    "abandoned_at",
+    "submission_id", "funnel_id", "funnel_name", "version", "language_short", "status",
+    "inbox_status", "is_spam", "is_test", "assigned_name", "contact_name", "contact_email",
+    "contact_phone", "company", "score", "end_kind", "reference", "source_url", "referer",
+    "utm_source", "utm_medium", "utm_campaign", "utm_term", "utm_content", "started_at",
+    "completed_at", "abandoned_at",
 ];
 
 impl Funnels {
@@ -143,7 +121,7 @@ impl Funnels {
         &self,
         query: InboxQuery,
     ) -> Result<BoxStream<'static, Result<ExportRow>>> {
-        let query = narrow(self.0.base.db(), &query.0).await?.query;
+        let query = narrow(Source::Db(self.0.base.db()), &query.0).await?.query;
         let query = Query { limit: STEP, cursor: None, ..query };
         let begun = (self.clone(), Some(query), VecDeque::new());
         let all = stream::try_unfold(begun, async |(funnels, mut query, mut read)| {

@@ -158,17 +158,19 @@ pub(super) const HAS_INDEX: PerEngine<Option<&str>> = PerEngine {
     ),
 };
 
-/// Selects the statement that sets `search_path`, and makes the search index; administrators run
-/// both by hand. None: the index always exists.
+/// Selects the statements that make the extension where it is missing and set `search_path`, and
+/// makes the search index; administrators run both by hand. None: the index always exists.
 const MAKE_INDEX: PerEngine<Option<[&str; 2]>> = PerEngine {
     sqlite: None,
     postgres: Some([
-        "select format('set search_path to %I, %I', current_schema(), coalesce((select n.nspname \
-         from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = \
-         'pg_trgm'), 'public'))",
+        "select case when e.oid is null then 'create schema if not exists public; create \
+         extension pg_trgm with schema public; ' else '' end || format('set search_path to %I, \
+         %I', current_schema(), coalesce(n.nspname, 'public')) from (select 1) one left join \
+         pg_extension e on e.extname = 'pg_trgm' left join pg_namespace n on n.oid = \
+         e.extnamespace",
         concat!(
-            "create extension if not exists pg_trgm with schema public; CREATE INDEX \
-             cms_formfunnel_submissions_search ON cms_formfunnel_submissions USING gin (",
+            "CREATE INDEX cms_formfunnel_submissions_search ON cms_formfunnel_submissions USING \
+             gin (",
             text!(postgres, ""),
             " gin_trgm_ops)"
         ),

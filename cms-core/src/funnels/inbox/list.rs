@@ -17,7 +17,10 @@ use super::{
 use crate::{
     Code, Error, Result, audit,
     db::Db,
-    funnels::{Funnels, retention::Aged, sessions::VisitDetail, settings::FunnelSettings},
+    funnels::{
+        Funnels, definitions::sql::Source, retention::Aged, sessions::VisitDetail,
+        settings::FunnelSettings,
+    },
     items::Query,
     rfc3339,
 };
@@ -68,7 +71,7 @@ impl Funnels {
     /// `bad_query`.
     pub async fn submissions(&self, query: &InboxQuery, counts: bool) -> Result<InboxPage> {
         let base = &self.0.base;
-        let NarrowedQuery { mut query, hits } = narrow(base.db(), &query.0).await?;
+        let NarrowedQuery { mut query, hits } = narrow(Source::Db(base.db()), &query.0).await?;
         // Counted apart from the page: an index may find the text.
         let is_counted = std::mem::take(&mut query.count);
         let (rows, next) = self.0.inbox.page(base, &query).await?;
@@ -128,7 +131,7 @@ impl Funnels {
     /// `bad_query`.
     pub async fn inbox_plan(&self, query: &InboxQuery) -> Result<Vec<String>> {
         let base = &self.0.base;
-        self.0.inbox.plan(base, &narrow(base.db(), &query.0).await?.query).await
+        self.0.inbox.plan(base, &narrow(Source::Db(base.db()), &query.0).await?.query).await
     }
 }
 

@@ -32,6 +32,7 @@ pub use row::{
     FunnelSubmission, FunnelSubmissionDetail, StoredFile, SubmissionChange, SubmissionFile,
     SubmissionMail,
 };
+pub(crate) use sql::UNASSIGN;
 pub use update::{SubmissionDeletion, SubmissionUpdate, Updated};
 
 use super::settings::INBOX_STATUSES;

@@ -3,12 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    Change, Error, Page, Result,
-    accounts::{self, Person},
-    funnels::Funnels,
-    items::Query,
-};
+use crate::{Change, Error, Page, Result, accounts, funnels::Funnels, items::Query};
 
 /// The permission to read the inbox.
 const VIEW: &str = "formfunnel_inbox_view";
@@ -24,10 +19,6 @@ pub struct Assignable {
     pub username: String,
 }
 
-fn fits(person: &Person) -> bool {
-    person.active && person.rights.may(VIEW)
-}
-
 impl Funnels {
     /// Users who can be assigned, a page at a time. Conditions and orders name `id`, `username` and
     /// `active`.
@@ -40,14 +31,17 @@ impl Funnels {
     }
 }
 
-/// Refuses a user who is switched off or may not see the inbox.
-///
-/// # Errors
-/// `validation_failed`.
+/// Whether the user is switched on and may see the inbox.
+pub(super) async fn fits(change: &mut Change, user: i64) -> Result<bool> {
+    let person = accounts::person(change, user).await?;
+    Ok(person.is_some_and(|person| person.active && person.rights.may(VIEW)))
+}
+
+/// Refuses a user who cannot be assigned.
 pub(super) async fn check(change: &mut Change, user: i64, field: &str) -> Result<()> {
-    match accounts::person(change, user).await?.filter(fits) {
-        Some(_) => Ok(()),
-        None => Err(Error::invalid_field(
+    match fits(change, user).await? {
+        true => Ok(()),
+        false => Err(Error::invalid_field(
             field,
             "unknown",
             "the id of a user who is switched on and may see the inbox",

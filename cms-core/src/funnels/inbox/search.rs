@@ -8,8 +8,9 @@ use super::{
     sql,
 };
 use crate::{
-    Change, Result,
-    db::{Db, Dialect, FromRow, Sql, Value, args},
+    Result,
+    db::{Dialect, Value, args},
+    funnels::definitions::sql::Source,
     items::{Query, Within},
 };
 
@@ -21,50 +22,6 @@ const ONE_IN: i64 = 4;
 const INDEXED: usize = 3;
 /// Number of newest submissions that are searched without an index.
 pub(super) const NEWEST: i64 = 50_000;
-
-/// Reads through the pool, or in a change.
-pub(super) enum Reader<'a> {
-    Db(&'a Db),
-    Change(&'a mut Change),
-}
-
-impl<'a> From<&'a Db> for Reader<'a> {
-    fn from(db: &'a Db) -> Self {
-        Self::Db(db)
-    }
-}
-
-impl<'a> From<&'a mut Change> for Reader<'a> {
-    fn from(change: &'a mut Change) -> Self {
-        Self::Change(change)
-    }
-}
-
-impl Reader<'_> {
-    fn dialect(&self) -> Dialect {
-        match self {
-            Self::Db(db) => db.dialect(),
-            Self::Change(change) => change.dialect(),
-        }
-    }
-
-    async fn all<T: FromRow>(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<Vec<T>> {
-        match self {
-            Self::Db(db) => db.all(sql, args).await,
-            Self::Change(change) => change.all(sql, args).await,
-        }
-    }
-
-    async fn has_index(&mut self) -> Result<bool> {
-        let Some(ask) = self.dialect().of(&HAS_INDEX) else { return Ok(true) };
-        Ok(self.all::<(bool,)>(ask, args![]).await?.contains(&(true,)))
-    }
-
-    async fn oldest_of_newest(&mut self) -> Result<i64> {
-        let rows = self.all::<(i64,)>(sql::NEWEST, args![NEWEST]).await?;
-        Ok(rows.first().map_or(0, |(id,)| *id))
-    }
-}
 
 /// A query, with the submissions in which its text is looked for.
 pub(super) struct NarrowedQuery {
@@ -102,22 +59,23 @@ pub(super) fn index_statement(dialect: Dialect, text: &str) -> (&'static str, Ve
     (dialect.of(&FOUND_BY_INDEX), args![index_pattern(dialect, &text), text, i64::MAX])
 }
 
+async fn has_index(from: &mut Source<'_>) -> Result<bool> {
+    let Some(ask) = from.dialect().of(&HAS_INDEX) else { return Ok(true) };
+    Ok(from.all::<(bool,)>(ask, args![]).await?.contains(&(true,)))
+}
+
 /// Restricts a query to the submissions in which its text is looked for.
-pub(super) async fn narrow<'a>(
-    reader: impl Into<Reader<'a>>,
-    query: &Query,
-) -> Result<NarrowedQuery> {
-    let mut reader = reader.into();
+pub(super) async fn narrow(mut from: Source<'_>, query: &Query) -> Result<NarrowedQuery> {
     let Some(text) = &query.search else {
         return Ok(NarrowedQuery { query: query.clone(), hits: Hits::Narrow });
     };
-    let (text, dialect) = (text.to_ascii_lowercase(), reader.dialect());
-    let indexed = text.chars().count() >= INDEXED && reader.has_index().await?;
+    let (text, dialect) = (text.to_ascii_lowercase(), from.dialect());
+    let indexed = text.chars().count() >= INDEXED && has_index(&mut from).await?;
     let found: Vec<(i64,)> = if indexed {
         let args = args![index_pattern(dialect, &text), text, FEW + 1];
-        reader.all(dialect.of(&FOUND_BY_INDEX), args).await?
+        from.all(dialect.of(&FOUND_BY_INDEX), args).await?
     } else {
-        reader.all(dialect.of(&FOUND_AMONG_NEWEST), args![text, NEWEST, FEW + 1]).await?
+        from.all(dialect.of(&FOUND_AMONG_NEWEST), args![text, NEWEST, FEW + 1]).await?
     };
     let (within, hits) = if found.len() as i64 <= FEW {
         let keys = found.into_iter().map(|(id,)| id).collect();
@@ -125,7 +83,8 @@ pub(super) async fn narrow<'a>(
     } else if indexed {
         (None, Hits::of(&found))
     } else {
-        (Some(Within::From(reader.oldest_of_newest().await?)), Hits::Narrow)
+        let oldest: Vec<(i64,)> = from.all(sql::NEWEST, args![NEWEST]).await?;
+        (Some(Within::From(oldest.first().map_or(0, |(id,)| *id))), Hits::Narrow)
     };
     Ok(NarrowedQuery { query: Query { within, ..query.clone() }, hits })
 }

@@ -13,39 +13,29 @@ use crate::{
 /// Number of submissions in one part of a bulk change.
 const PART: i64 = 500;
 
-/// A submission that a change touches, with the data of its event.
-pub(super) struct Touched {
-    pub(super) id: i64,
-    pub(super) funnel: i64,
-    pub(super) slug: String,
-    pub(super) name: String,
-    pub(super) language: String,
-    pub(super) version: i64,
-    pub(super) status: String,
-    pub(super) reference: Option<String>,
-    pub(super) inbox_status: String,
-    pub(super) assigned_to: Option<i64>,
-    pub(super) rev: i64,
-    pub(super) inbox_rev: i64,
+record! {
+    /// A submission that a change touches, with the data of its event.
+    pub(super) struct Touched: touched_columns {
+        pub(super) id: i64 = "id",
+        pub(super) funnel: i64 = "funnel_id",
+        pub(super) slug: String =
+            "(select f.slug from cms_formfunnels f \
+             where f.id = cms_formfunnel_submissions.funnel_id)",
+        pub(super) name: String =
+            "(select f.name from cms_formfunnels f \
+             where f.id = cms_formfunnel_submissions.funnel_id)",
+        pub(super) language: String =
+            "(select f.language_short from cms_formfunnels f \
+             where f.id = cms_formfunnel_submissions.funnel_id)",
+        pub(super) version: i64 = "version",
+        pub(super) status: String = "status",
+        pub(super) reference: Option<String> = "reference",
+        pub(super) inbox_status: String = "inbox_status",
+        pub(super) assigned_to: Option<i64> = "assigned_to",
+        pub(super) rev: i64 = "rev",
+        pub(super) inbox_rev: i64 = "inbox_rev",
+    }
 }
-
-record! { Touched: touched_columns {
-    id: "id",
-    funnel: "funnel_id",
-    slug: "(select f.slug from cms_formfunnels f \
-           where f.id = cms_formfunnel_submissions.funnel_id)",
-    name: "(select f.name from cms_formfunnels f \
-           where f.id = cms_formfunnel_submissions.funnel_id)",
-    language: "(select f.language_short from cms_formfunnels f \
-               where f.id = cms_formfunnel_submissions.funnel_id)",
-    version: "version",
-    status: "status",
-    reference: "reference",
-    inbox_status: "inbox_status",
-    assigned_to: "assigned_to",
-    rev: "rev",
-    inbox_rev: "inbox_rev",
-} }
 
 record! { SubmissionFile: file_columns {
     file: "uid",
@@ -215,6 +205,10 @@ statements! {
          where id = $1 returning ", touched_columns!()
     );
     DELETE = "delete from cms_formfunnel_submissions where id = $1";
+    /// Submissions of a deleted user are assigned to nobody. An undo leaves them as they are.
+    /// Assignments hold the user's row, so no further one can be made.
+    UNASSIGN = "update cms_formfunnel_submissions set assigned_to = null, \
+                assigned_bulk_id = null, inbox_rev = inbox_rev + 1 where assigned_to = $1";
     DELETE_MAILS = "delete from cms_mails where cause = $1";
     NEW_BULK = "insert into cms_formfunnel_bulks (owner, op, changed, created_at) \
                 values ($1, $2, 0, $3) returning id";
@@ -247,6 +241,8 @@ statements! {
     RESTORE_STATUS = restore!("inbox_status", "status_bulk_id", before);
     RESTORE_ASSIGNED = restore!("assigned_to", "assigned_bulk_id", user_before);
     USERS_BEFORE = users_before!("");
+    FORGET_BEFORE = "update cms_formfunnel_bulk_rows set assigned_to = null where bulk_id = $1 \
+                     and assigned_to = $2";
     STAGE_PART = concat!(
         "insert into cms_formfunnel_folding (submission_id) select p.submission_id from ",
         of_part!(), " p"
@@ -413,55 +409,26 @@ pub(super) async fn leave_assigned(
     change.run(LEAVE_ASSIGNED, args![bulk, user]).await.map(drop)
 }
 
-/// Sets the status of the submissions of a part, unless somebody has changed it since
-/// they were chosen.
-pub(super) async fn set_status(
+/// Updates the submissions of a part by [`SET_STATUS`], [`ASSIGN`] or a statement that takes them
+/// back, unless somebody has changed them since. `values`: what the statement takes besides.
+pub(super) async fn update_part(
     change: &mut Change,
-    bulk: i64,
-    status: &str,
-    after: i64,
-    last: i64,
+    statement: Statement,
+    (bulk, after, last): (i64, i64, i64),
+    values: Vec<Value>,
 ) -> Result<Vec<Touched>> {
-    let now: Millis = change.now();
-    change.all(SET_STATUS, args![bulk, after, last, status, now]).await
-}
-
-/// As [`set_status`].
-pub(super) async fn assign(
-    change: &mut Change,
-    bulk: i64,
-    user: Option<i64>,
-    after: i64,
-    last: i64,
-) -> Result<Vec<Touched>> {
-    let now: Millis = change.now();
-    change.all(ASSIGN, args![bulk, after, last, user, now]).await
-}
-
-/// Restores the status of the submissions of a part, unless somebody else has changed it since.
-pub(super) async fn restore_status(
-    change: &mut Change,
-    bulk: i64,
-    after: i64,
-    last: i64,
-) -> Result<Vec<Touched>> {
-    change.all(RESTORE_STATUS, args![bulk, after, last]).await
+    change.all(statement, [args![bulk, after, last], values].concat()).await
 }
 
 /// Keeps the users to whom submissions were assigned before a bulk change, as an assignment does.
-pub(super) async fn keep_users_before(change: &mut Change, bulk: i64) -> Result<()> {
+pub(super) async fn keep_users_before(change: &mut Change, bulk: i64) -> Result<Vec<(i64,)>> {
     let statement = change.dialect().keeping(USERS_BEFORE, USERS_BEFORE_KEPT);
-    change.all::<(i64,)>(statement, args![bulk]).await.map(drop)
+    change.all(statement, args![bulk]).await
 }
 
-/// As [`restore_status`].
-pub(super) async fn restore_assigned(
-    change: &mut Change,
-    bulk: i64,
-    after: i64,
-    last: i64,
-) -> Result<Vec<Touched>> {
-    change.all(RESTORE_ASSIGNED, args![bulk, after, last]).await
+/// An undo of this bulk change assigns nothing to the user.
+pub(super) async fn forget_before(change: &mut Change, bulk: i64, user: i64) -> Result<()> {
+    change.run(FORGET_BEFORE, args![bulk, user]).await.map(drop)
 }
 
 /// Stages the submissions of the first part, which are about to be deleted.

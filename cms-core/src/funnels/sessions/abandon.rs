@@ -123,7 +123,7 @@ impl Funnels {
         self.dispatch(change, visit, session, Trigger::Abandoned, &mut trail).await?;
         visit.save(change, session, trail).await?;
         let around = visit.around(session);
-        let answers = visit.walk(&around).answers(&session.path, &session.answers);
+        let answers = visit.walk(&around).answers(session.answered(), &session.answers);
         let node = visit.current(session);
         let audited = Some(events::AUDIT_STATUS);
         events::emit(change, visit, session, FUNNEL_ABANDONED, node, &answers, audited).await

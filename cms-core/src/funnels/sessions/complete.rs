@@ -132,7 +132,7 @@ impl Funnels {
         let around = visit.around(session);
         let walk = visit.walk(&around);
         let end = visit.current(session);
-        let answers = walk.answers(&session.path, &session.answers);
+        let answers = walk.answers(session.answered(), &session.answers);
         if !session.is_silent() {
             self.dispatch(change, visit, session, Trigger::Completed, &mut trail).await?;
         }
@@ -167,7 +167,7 @@ impl Visit {
     ) {
         let settings = &self.version.header.settings;
         let around = self.around(session);
-        session.answers = self.walk(&around).effective(&session.path, &session.answers);
+        session.answers = self.walk(&around).effective(session.answered(), &session.answers);
         session.is_spam |= now - session.started_at < settings.min_seconds.saturating_mul(1000);
         session.status = Status::Completed;
         session.completed_at = Some(now);
@@ -210,7 +210,7 @@ fn completed(visit: &Visit, session: &Session) -> Completed {
     let end = node.and_then(Node::end);
     Completed {
         status: session.status.as_str().to_owned(),
-        node: node.map(|node| node.shown().clone()),
+        node: node.map(|node| node.shown.clone()),
         redirect_url: end.and_then(|end| end.redirect_url.clone()),
         reference: session.reference.clone().unwrap_or_default(),
     }

@@ -227,9 +227,6 @@ pub(super) enum Moved<'a> {
 }
 
 /// The step that a call is about.
-///
-/// # Errors
-/// `not_on_path` unless the node is a step that was presented.
 pub(super) fn target<'a>(
     walk: &Walk<'a>,
     session: &Session,
@@ -261,9 +258,6 @@ fn repeated(walk: &Walk<'_>, session: &Session, given: &Map<String, Json>) -> Op
 }
 
 /// Answers a step: stores the answers, cuts the path if the visitor went back, and moves on.
-///
-/// # Errors
-/// `payload_too_large` for more answers than a session holds.
 pub(super) fn answer<'a>(
     walk: &Walk<'a>,
     session: &mut Session,

@@ -4,17 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
-use super::{moves::Decision, simulator::Simulator};
+use super::{moves::Decision, simulator::Simulator, trial::TriedFault};
 use crate::{
     Error, Result,
     conditions::Traced,
-    fields::Context,
-    funnels::{
-        Funnels,
-        definitions::Drawing,
-        graph::{Graph, Node},
-        record::WhichFunnel,
-    },
+    funnels::{Funnels, definitions::Drawing, record::WhichFunnel},
 };
 
 /// Which step is looked at, of a stored funnel or of one that is only drawn, and with which
@@ -124,53 +118,24 @@ impl Funnels {
         let node = id.and_then(|id| graph.node(id)).ok_or_else(|| {
             Error::invalid_field("node_id", "unknown", "the id of one of the funnel's nodes")
         })?;
-        let context = simulator.context().arriving();
-        let (answers, errors) = accepted_answers(graph, node, &asked.answers, &context);
+        let (answers, faults) = simulator.answers_at(node, &asked.answers);
+        let errors: Vec<_> = faults
+            .into_iter()
+            .map(|TriedFault { field, code, message }| RefusedAnswer { field, code, message })
+            .collect();
         let way = (errors.is_empty() && node.end().is_none())
             .then(|| simulator.walk().traced(node.id, &answers));
         let next = way.as_ref().and_then(|way| way.to);
         let trace = way.into_iter().flat_map(|way| way.decisions).filter_map(TakenEdge::of);
         let ends = node.end().is_some() || next.is_none_or(|next| next.end().is_some());
         Ok(Preview {
-            node: node.shown().clone(),
+            node: node.shown.clone(),
             node_type: node.kind.name().to_owned(),
             can_complete: errors.is_empty() && ends,
             errors,
-            next: next.map(|next| next.shown().clone()),
+            next: next.map(|next| next.shown.clone()),
             next_type: next.map(|next| next.kind.name().to_owned()),
             trace: trace.collect(),
         })
     }
-}
-
-/// The answers in their stored form, and those of this step that are refused.
-fn accepted_answers(
-    graph: &Graph,
-    node: &Node,
-    given: &Map<String, Json>,
-    context: &Context,
-) -> (Map<String, Json>, Vec<RefusedAnswer>) {
-    // Only the service computes, and only a provider says that something was paid.
-    let own = |name: &&String| {
-        let kind = graph.field(name).map(|(_, field)| field.type_name());
-        !matches!(kind, Some("calculated" | "payment"))
-    };
-    let sent = given.iter().filter(|(name, _)| own(name));
-    let mut answers: Map<_, _> = sent.map(|(name, value)| (name.clone(), value.clone())).collect();
-    let mut errors = Vec::new();
-    for step in graph.nodes().iter().filter(|other| other.step().is_some()) {
-        for field in step.step().into_iter().flat_map(|step| step.fields.iter()) {
-            match field.take(given, context) {
-                Ok(taken) => answers.extend(taken),
-                Err(fault) if step.id == node.id => errors.push(RefusedAnswer {
-                    field: fault.field,
-                    code: fault.code.to_owned(),
-                    message: fault.message,
-                }),
-                Err(_) => {}
-            }
-        }
-    }
-    graph.compute(&[node.id], &mut answers);
-    (answers, errors)
 }

@@ -104,10 +104,13 @@ impl Session {
         !self.abandoned_told && !self.is_silent()
     }
 
-    /// The number of answered steps: all nodes on the path, without the present step or end.
-    pub(super) fn answered(&self) -> usize {
-        let is_open = self.current.is_some() && self.current == self.path.last().copied();
-        self.path.len() - usize::from(is_open && !self.path.is_empty())
+    /// The answered steps: the path without the present step or end. Only their answers count:
+    /// after going back, the present step still holds earlier ones.
+    pub(super) fn answered(&self) -> &[i64] {
+        match self.path.split_last() {
+            Some((last, before)) if self.current == Some(*last) => before,
+            _ => &self.path,
+        }
     }
 }
 

@@ -43,16 +43,13 @@ record! { Session: session_columns {
     mail_status: "mail_status",
 } }
 
-/// A session with what the staff noted.
-pub(super) struct SessionWithNotes {
-    pub(super) notes: String,
-    pub(super) session: Session,
+record! {
+    /// A session with what the staff noted.
+    pub(super) struct SessionWithNotes: noted_columns {
+        pub(super) notes: String = "inbox_notes",
+        pub(super) session: Session = (session_columns),
+    }
 }
-
-record! { SessionWithNotes: noted_columns {
-    notes: "inbox_notes",
-    session: (session_columns),
-} }
 
 /// Number of sessions that one statement reads. Missing ids are filled up with an id
 /// that no row has.
@@ -63,21 +60,16 @@ const ROWS: i64 = 1000;
 
 type Utm = (Option<String>, Option<String>, Option<String>, Option<String>, Option<String>);
 
-/// A file of a session, without its bytes.
-#[derive(Clone, Debug)]
-pub(super) struct SentFile {
-    pub(super) uid: String,
-    pub(super) field: String,
-    pub(super) media_type: String,
-    pub(super) size: i64,
+record! {
+    /// A file of a session, without its bytes.
+    #[derive(Clone, Debug)]
+    pub(super) struct SentFile: sent_columns {
+        pub(super) uid: String = "uid",
+        pub(super) field: String = "field",
+        pub(super) media_type: String = "media_type",
+        pub(super) size: i64 = "size",
+    }
 }
-
-record! { SentFile: sent_columns {
-    uid: "uid",
-    field: "field",
-    media_type: "media_type",
-    size: "size",
-} }
 
 impl SentFile {
     pub(super) fn upload(&self) -> Upload {
@@ -131,6 +123,7 @@ statements! {
     /// Finds no session of a deleted funnel.
     VERSION_OF = "select s.version_id from cms_formfunnel_submissions s join cms_formfunnels f \
                   on f.id = s.funnel_id where s.session_uuid = $1 and f.status <> 'deleted'";
+    PATH_OF = "select path_json from cms_formfunnel_submissions where session_uuid = $1";
     BY_ID = concat!(
         "select ", session_columns!(), " from cms_formfunnel_submissions where id = $1"
     );
@@ -164,12 +157,13 @@ statements! {
            cms_formfunnel_events p where p.submission_id = $1 and p.kind = 'presented' \
            and p.node_id = $2 and p.on_path = $4)";
     /// Counts completed visits of people: folded and removed ones by the counters of each version,
-    /// the others by their rows.
+    /// the others by their rows. Names no `status`: SQLite would read all completed visits by its
+    /// index, instead of the few that are not folded.
     COMPLETED = "select cast(coalesce((select sum(d.completed) from cms_formfunnel_versions v \
                  cross join cms_formfunnel_daily d where v.funnel_id = $1 \
                  and d.funnel_id = v.funnel_id and d.version = v.version and d.node_id = 0 \
                  and d.edge_id = 0), 0) + (select count(*) from cms_formfunnel_submissions s \
-                 where s.funnel_id = $1 and s.status = 'completed' and not s.folded \
+                 where s.funnel_id = $1 and s.completed_at is not null and not s.folded \
                  and not s.is_spam and not s.is_test) as bigint)";
     SENT = concat!(
         "select ", sent_columns!(), " from cms_formfunnel_uploads where submission_id = $1 \
@@ -224,6 +218,12 @@ statements! {
 /// The version that a session keeps.
 pub(super) async fn version_of(db: &Db, uuid: &str) -> Result<Option<i64>> {
     Ok(db.optional::<(i64,)>(VERSION_OF, args![uuid]).await?.map(|(id,)| id))
+}
+
+/// The nodes that were presented to a session.
+pub(super) async fn path_of(db: &Db, uuid: &str) -> Result<Option<Vec<i64>>> {
+    let found = db.optional::<(String,)>(PATH_OF, args![uuid]).await?;
+    found.map(|(path,)| read::json(path)).transpose()
 }
 
 /// A session as it is stored.

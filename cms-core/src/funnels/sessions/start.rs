@@ -142,7 +142,7 @@ impl Visit {
         Ok(Started {
             session_uuid: self.uuid.clone(),
             funnel: shown_funnel(&self.version),
-            node: first.shown().clone(),
+            node: first.shown.clone(),
             progress: Progress { answered: 0, remaining_max: graph.steps_after(first.id) + 1 },
             expires_at: rfc3339(session.expires_at),
             rev: session.rev,

@@ -175,6 +175,30 @@ enum AtFaults {
 }
 
 impl Simulator {
+    /// The answers that decide where a node leads: the good ones of the way to the node. If the
+    /// answers lead elsewhere, all good ones. Also what is wrong with the answers to the node.
+    pub(super) fn answers_at(
+        &self,
+        node: &Node,
+        given: &Map<String, Json>,
+    ) -> (Map<String, Json>, Vec<TriedFault>) {
+        let judge = |node: &Node| node.step().map(|step| self.judge(step, given));
+        let (good, faults) = judge(node).unwrap_or_default();
+        let mut walked = self.walked(given, AtFaults::GoOn);
+        let way: Vec<i64> = walked.path.iter().map(|one| one.id).collect();
+        if let Some(at) = way.iter().position(|id| *id == node.id) {
+            walked.presented = way[..=at].to_vec();
+            return (self.counting(&walked, given), faults);
+        }
+        let nodes = self.graph.nodes();
+        walked.presented = nodes.iter().map(|one| one.id).collect();
+        walked.answers.extend(nodes.iter().filter_map(judge).flat_map(|(good, _)| good));
+        walked.answers.extend(good);
+        let mut counting = self.counting(&walked, given);
+        self.graph.compute(&[node.id], &mut counting);
+        (counting, faults)
+    }
+
     fn walk_through(&self, answers: &Map<String, Json>) -> Tried {
         let Walked { path, presented, completes, .. } = self.walked(answers, AtFaults::Stop);
         let nodes = presented.iter().filter_map(|id| self.graph.node(*id));
@@ -256,7 +280,7 @@ impl Simulator {
         let counting = self.counting(&walked, answers);
         let rules: Vec<Rule> = self.rules.iter().cloned().map(Rule::from).collect();
         let considered = consider(&rules, trigger, &counting, walk.around);
-        let chosen = considered.iter().find(|one| one.matches).map(|one| one.rule);
+        let chosen = considered.iter().find(|(_, (matches, _))| *matches).map(|(rule, _)| *rule);
         let told = walk.answers(&walked.presented, &walked.answers);
         let known = self.builtin_values(trigger, walked.path.last());
         let values = Values::new(&told, &counting, walk.around, known);
@@ -280,7 +304,7 @@ impl Simulator {
             skipped: composed.skipped,
             rules: considered
                 .into_iter()
-                .map(|one| TriedRule { id: one.rule.id, matches: one.matches, trace: one.trace })
+                .map(|(rule, (matches, trace))| TriedRule { id: rule.id, matches, trace })
                 .collect(),
             errors: faults.filter(is_told).collect(),
         }

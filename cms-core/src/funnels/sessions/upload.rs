@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, json};
+use serde_json::{Map, json};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
     sync::OwnedSemaphorePermit,
@@ -12,12 +12,12 @@ use super::{
     client::{DAY_MS, OF_ADDRESS},
     sql::{self, NewFile},
     types::Uploaded,
-    visit::{Visit, is_file, open},
+    visit::{Visit, is_file, missing, open},
 };
 use crate::{
     Change, Code, Error, Result,
-    fields::Upload,
-    funnels::Funnels,
+    fields::{Field, Upload},
+    funnels::{Funnels, graph::Node},
     ground::{crypto::sha256_hex, plain},
     mail::shortened,
     media::kinds,
@@ -63,10 +63,10 @@ impl Funnels {
     /// Judges a file by its size and first bytes, then reads it.
     ///
     /// # Errors
-    /// `validation_failed` for a field that takes no file, and for a file that the field refuses;
-    /// `rate_limited` while too many files from the visitor's address wait for their answers, and
-    /// when too many came from the address today; `unavailable` while too many files of all
-    /// visitors wait.
+    /// `not_found`; `validation_failed` for a field that takes no file or that no presented step
+    /// asks for, and for a file that the field refuses; `rate_limited` while too many files from
+    /// the visitor's address wait for their answers, and when too many came from the address today;
+    /// `unavailable` while too many files of all visitors wait.
     pub async fn judge_file(
         &self,
         visit: &Visit,
@@ -78,22 +78,16 @@ impl Funnels {
         let unreadable = |error: std::io::Error| {
             Error::new(Code::Unavailable, "The file cannot be read.").caused_by(error)
         };
-        let asked = visit.version.graph.field(field).map(|(_, asked)| asked);
-        let Some(asked) = asked.filter(|asked| is_file(asked.type_name())) else {
-            let message = "the id of a field that takes files is expected";
-            return Err(Error::invalid_field("field", "unknown", message));
-        };
+        // Only `upload` locks the session, and judges again.
+        let path = sql::path_of(self.0.base.db(), &visit.uuid).await?.ok_or_else(missing)?;
+        let asked = visit.asked(&path, field)?;
         let place = Arc::clone(&self.0.judging).acquire_owned().await.map_err(Error::internal)?;
         self.check_room(visit).await?;
         let mut bytes = Vec::new();
         let mut head = content.take(kinds::HEAD as u64);
         head.read_to_end(&mut bytes).await.map_err(unreadable)?;
         let media_type = kinds::media_type(&bytes);
-        let upload = Upload { media_type: media_type.to_owned(), bytes: size };
-        let context = visit.context(0).upload("file", upload);
-        let answer = if asked.type_name() == "signature" { json!("file") } else { json!(["file"]) };
-        let given: Map<String, Json> = [(field.to_owned(), answer)].into_iter().collect();
-        asked.take(&given, &context).map_err(|fault| Error::invalid(vec![fault]))?;
+        visit.judge(asked, media_type, size)?;
         let most = u64::try_from(BYTES).unwrap_or(u64::MAX);
         if size == 0 || size > most {
             let message = format!("a file of 1 to {most} bytes is expected");
@@ -133,7 +127,8 @@ impl Funnels {
     ///
     /// # Errors
     /// `not_found`, `already_completed`, `session_expired`; `validation_failed` for a field of a
-    /// step that was not presented, and for too many files; as every write.
+    /// step that was not presented, for a file that the field refuses, and for too many files; as
+    /// every write.
     pub async fn upload(
         &self,
         change: &mut Change,
@@ -143,15 +138,9 @@ impl Funnels {
         let mut session = visit.lock(change).await?;
         let now = change.now();
         open(&session, now)?;
-        let asks = |id: &i64| {
-            let step = visit.version.graph.node(*id).and_then(|node| node.step());
-            step.is_some_and(|step| step.fields.iter().any(|field| field.id() == file.field))
-        };
-        if !session.path.iter().any(asks) {
-            let message = "a field of the presented step is expected";
-            return Err(Error::invalid_field("field", "unknown", message));
-        }
+        let asked = visit.asked(&session.path, &file.field)?;
         let size = i64::try_from(file.content.len()).unwrap_or(i64::MAX);
+        visit.judge(asked, file.media_type, size.unsigned_abs())?;
         let (files, bytes) = sql::sent_size(change, session.id).await?;
         if files >= FILES || bytes.saturating_add(size) > BYTES {
             let most = BYTES >> 20;
@@ -171,5 +160,27 @@ impl Funnels {
         sql::add_file(change, session.id, new).await?;
         visit.store_presence(change, &mut session).await?;
         Ok(Uploaded { file: uid, media_type: media_type.to_owned(), size })
+    }
+}
+
+impl Visit {
+    /// The field on this path that takes a file. Steps that exclude each other may ask for one file
+    /// with other settings.
+    fn asked(&self, path: &[i64], field: &str) -> Result<&Field> {
+        let on_path = path.iter().filter_map(|id| self.version.graph.node(*id));
+        let mut fields = on_path.flat_map(Node::fields);
+        fields.find(|one| one.id() == field && is_file(one.type_name())).ok_or_else(|| {
+            let message = "a field of the presented step that takes files is expected";
+            Error::invalid_field("field", "unknown", message)
+        })
+    }
+
+    /// Judges a file by the settings of a field.
+    fn judge(&self, asked: &Field, media_type: &str, bytes: u64) -> Result<()> {
+        let upload = Upload { media_type: media_type.to_owned(), bytes };
+        let context = self.context(0).upload("file", upload);
+        let answer = if asked.type_name() == "signature" { json!("file") } else { json!(["file"]) };
+        let given = Map::from_iter([(asked.id().to_owned(), answer)]);
+        asked.take(&given, &context).map(drop).map_err(|fault| Error::invalid(vec![fault]))
     }
 }

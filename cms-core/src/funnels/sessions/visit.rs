@@ -192,8 +192,8 @@ impl Visit {
     ) -> Result<()> {
         let around = self.around(session);
         let walk = self.walk(&around);
-        let answers = walk.answers(&session.path, &session.answers);
-        let (answered, left) = (session.answered(), walk.remaining(self.current(session)));
+        let answers = walk.answers(session.answered(), &session.answers);
+        let (answered, left) = (session.answered().len(), walk.remaining(self.current(session)));
         let whole = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let told = SubmissionSummary {
             answered: whole(answered),
@@ -229,7 +229,7 @@ impl Visit {
         let place = node.and_then(|node| session.path.iter().position(|id| *id == node.id));
         let step = node.and_then(Node::step);
         Stepped {
-            node: node.map(|node| node.shown().clone()),
+            node: node.map(|node| node.shown.clone()),
             node_type: if step.is_some() { "step" } else { "end" }.to_owned(),
             can_complete: step.is_none(),
             progress: Progress {
@@ -290,8 +290,6 @@ pub(super) fn open(session: &Session, now: Millis) -> Result<()> {
     unexpired(session, now)
 }
 
-/// # Errors
-/// `session_expired`.
 pub(super) fn unexpired(session: &Session, now: Millis) -> Result<()> {
     if session.folded || now >= session.expires_at {
         let detail = "The session has expired: start a new one.";

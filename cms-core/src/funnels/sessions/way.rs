@@ -97,7 +97,7 @@ impl Funnels {
                 let version = self.version(session.version).await?;
                 let visit = self.visit_of(version, session.uuid.clone());
                 let around = visit.around(&session);
-                let answers = visit.walk(&around).answers(&session.path, &session.answers);
+                let answers = visit.walk(&around).answers(session.answered(), &session.answers);
                 told.insert(session.id, NotesAndAnswers { notes, answers });
             }
         }
@@ -110,9 +110,9 @@ impl Funnels {
         let visit = self.visit_of(self.version(session.version).await?, session.uuid.clone());
         let around = visit.around(&session);
         let walk = visit.walk(&around);
-        let answers = walk.answers(&session.path, &session.answers);
+        let answers = walk.answers(session.answered(), &session.answers);
         let passed = passed_nodes(&visit, &walk, &session);
-        let is_open = session.status == Status::InProgress;
+        let is_open = session.status != Status::Completed;
         Ok(Some(VisitDetail {
             answers,
             passed,
@@ -125,12 +125,13 @@ impl Funnels {
 
 fn passed_nodes(visit: &Visit, walk: &Walk<'_>, session: &Session) -> Vec<PassedNode> {
     let graph = &visit.version.graph;
+    let answered = session.answered();
     let nodes = session.path.iter().enumerate();
     let nodes = nodes.filter_map(|(at, id)| Some((at, graph.node(*id)?)));
     let told = nodes.map(|(at, node)| {
         // The answers up to this node decided the way.
-        let counting = walk.effective(&session.path[..=at], &session.answers);
-        let is_left = node.step().is_some() && at < session.answered();
+        let counting = walk.effective(&answered[..answered.len().min(at + 1)], &session.answers);
+        let is_left = node.step().is_some() && at < answered.len();
         PassedNode {
             id: node.id,
             kind: node.kind.name().to_owned(),

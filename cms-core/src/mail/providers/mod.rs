@@ -57,9 +57,6 @@ impl End {
 }
 
 /// The configured providers in the order in which they are tried.
-///
-/// # Errors
-/// `validation_failed` for settings that cannot be used.
 pub(super) fn chain(settings: &settings::MailSettings) -> Result<Vec<Provider>> {
     let configured = settings.providers();
     let names: Vec<_> = match settings.chain.is_empty() {

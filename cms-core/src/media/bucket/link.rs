@@ -6,12 +6,15 @@
 
 use std::{error, future::Future, time::Duration};
 
+use futures_util::TryStreamExt as _;
 use object_store::{
-    BackoffConfig, ClientOptions, Error as Fault, RetryConfig,
+    BackoffConfig, ClientOptions, Error as Fault, ObjectStore as _, RetryConfig,
     aws::{AmazonS3, AmazonS3Builder},
     client::{HttpClient, HttpConnector},
+    path::Path as Key,
 };
 
+use super::RESPONSE_TIMEOUT;
 use crate::{
     Code, Error, Result, Secret,
     outbound::{public_roots, tls},
@@ -127,6 +130,19 @@ pub(super) async fn within<T>(
 ) -> Result<T> {
     let answer = tokio::time::timeout(patience, asked).await;
     answer.map_err(|_| unreachable(late(patience)))?.map_err(|fault| failed(&fault))
+}
+
+/// The names in a folder with their lengths, without subfolders.
+pub(super) async fn list(store: &AmazonS3, folder: &Key) -> Result<Vec<(String, u64)>> {
+    let mut listed = store.list(Some(folder));
+    let mut files = Vec::new();
+    while let Some(object) = within(RESPONSE_TIMEOUT, listed.try_next()).await? {
+        let file = object.location.filename().unwrap_or_default();
+        if folder.clone().join(file) == object.location {
+            files.push((file.to_owned(), object.size));
+        }
+    }
+    Ok(files)
 }
 
 pub(super) fn late(patience: Duration) -> String {

@@ -9,9 +9,7 @@ use std::{
 
 use bytes::{Bytes, BytesMut};
 use futures_util::TryStreamExt as _;
-use object_store::{
-    ObjectStore as _, ObjectStoreExt as _, aws::AmazonS3, buffered::BufWriter, path::Path as Key,
-};
+use object_store::{ObjectStoreExt as _, aws::AmazonS3, buffered::BufWriter, path::Path as Key};
 use tokio::{io::AsyncWriteExt as _, sync::mpsc};
 
 use super::{
@@ -38,9 +36,6 @@ pub(crate) struct Objects {
 
 impl Objects {
     /// Sends no request to the store yet.
-    ///
-    /// # Errors
-    /// `validation_failed` for settings that name no store.
     pub(crate) fn of(settings: &Settings, bucket: &str) -> Result<Self> {
         let mut media = settings.media.clone();
         if media.access_key.is_none() || media.secret_key.is_none() {
@@ -114,16 +109,8 @@ impl Objects {
 
     /// The names in a folder, without subfolders.
     pub(crate) async fn list(&self, folder: &str) -> Result<Vec<String>> {
-        let folder = Key::from(folder);
-        let mut listed = self.store.list(Some(&folder));
-        let mut names = Vec::new();
-        while let Some(object) = within(RESPONSE_TIMEOUT, listed.try_next()).await? {
-            let file = object.location.filename().unwrap_or_default();
-            if folder.clone().join(file) == object.location {
-                names.push(file.to_owned());
-            }
-        }
-        Ok(names)
+        let listed = link::list(&self.store, &Key::from(folder)).await?;
+        Ok(listed.into_iter().map(|(name, _)| name).collect())
     }
 
     /// Removes an object, if it exists.

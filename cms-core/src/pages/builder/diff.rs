@@ -184,8 +184,6 @@ mod tests {
                 (Happened::Changed, 3, Some("text".into()), Some(json!("t")), Some(json!(null))),
                 (Happened::Changed, 3, Some("title".into()), Some(json!("A")), Some(json!("B"))),
             ]
-            .into_iter()
-            .collect::<Vec<_>>()
         );
         assert_eq!(between(&from, &from), []);
     }

@@ -53,14 +53,14 @@ impl Pages {
             return Ok(());
         }
         let parsed = |json: &str| serde_json::from_str::<Json>(json).map_err(Error::internal);
-        let record = parsed(&written.json)?;
+        let record = parsed(written.record.json())?;
         let is_published = record["published"] == true;
         if let (true, Some(page)) =
             (is_switched && (is_published || !written.is_new()), record["id"].as_i64())
         {
             self.published_by_hand(change, page, is_published).await?;
         }
-        let before = written.before.as_deref().map(parsed).transpose()?;
+        let before = written.before.as_ref().map(|before| parsed(before.json())).transpose()?;
         match before.filter(|before| before["published"] == true) {
             Some(before) if !is_published => self.gone_from(change, place(&before)).await,
             Some(before) if is_moved => self.moved(change, &before, &record).await,

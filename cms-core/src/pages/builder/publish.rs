@@ -123,9 +123,6 @@ impl Pages {
 
     /// Removes links that have expired, and the revisions beyond the number in `retention` that
     /// publications have not removed. Returns the number of rows.
-    ///
-    /// # Errors
-    /// As every write.
     pub(crate) async fn expire(&self) -> Result<u64> {
         let kept = self.base().settings().retention.page_revisions;
         let revisions = sql::expire(self.base(), kept).await?;

@@ -16,58 +16,40 @@ use crate::{
 /// Number of edits that are remembered for a page.
 const REMEMBERED: i64 = 200;
 
-/// A page that is held.
-#[derive(Clone, Debug)]
-pub(super) struct HeldPage {
-    pub(super) id: i64,
-    /// The rev after this change.
-    pub(super) rev: i64,
-    pub(super) base: Option<i64>,
-    pub(super) language: String,
-    pub(super) title: String,
-    pub(super) url: String,
-    pub(super) view: Option<String>,
-    pub(super) published: bool,
-    pub(super) revision: Option<i64>,
-    pub(super) publish_at: Option<Millis>,
-    pub(super) take_off_at: Option<Millis>,
+record! {
+    /// A page that is held.
+    #[derive(Clone, Debug)]
+    pub(super) struct HeldPage: held_columns {
+        pub(super) id: i64 = "id",
+        /// The rev after this change.
+        pub(super) rev: i64 = "draft_rev",
+        pub(super) base: Option<i64> = "base_id",
+        pub(super) language: String = "language_short",
+        pub(super) title: String = "title",
+        pub(super) url: String = "url_rewrite",
+        pub(super) view: Option<String> = "view",
+        pub(super) published: bool = "published",
+        pub(super) revision: Option<i64> = "revision",
+        pub(super) publish_at: Option<Millis> = "publish_at",
+        pub(super) take_off_at: Option<Millis> = "take_off_at",
+    }
 }
 
-record! { HeldPage: held_columns {
-    id: "id",
-    rev: "draft_rev",
-    base: "base_id",
-    language: "language_short",
-    title: "title",
-    url: "url_rewrite",
-    view: "view",
-    published: "published",
-    revision: "revision",
-    publish_at: "publish_at",
-    take_off_at: "take_off_at",
-} }
-
-/// The state of a page's draft, without its tree.
-#[derive(Clone, Debug)]
-pub(super) struct DraftState {
-    pub(super) rev: i64,
-    pub(super) published: bool,
-    pub(super) revision: Option<i64>,
-    pub(super) publish_at: Option<String>,
-    pub(super) take_off_at: Option<String>,
-    /// Of the revision that was published last.
-    pub(super) checksum: Option<String>,
+record! {
+    /// The state of a page's draft, without its tree.
+    #[derive(Clone, Debug)]
+    pub(super) struct DraftState: state_columns {
+        pub(super) rev: i64 = "p.draft_rev",
+        pub(super) published: bool = "p.published",
+        pub(super) revision: Option<i64> = "p.revision",
+        pub(super) publish_at: Option<String> = "p.publish_at" => read::optional_time,
+        pub(super) take_off_at: Option<String> = "p.take_off_at" => read::optional_time,
+        /// Of the revision that was published last.
+        pub(super) checksum: Option<String> =
+            "(select r.checksum from cms_page_revisions r \
+             where r.page_id = p.id and r.number = p.revision)",
+    }
 }
-
-record! { DraftState: state_columns {
-    rev: "p.draft_rev",
-    published: "p.published",
-    revision: "p.revision",
-    publish_at: "p.publish_at" => read::optional_time,
-    take_off_at: "p.take_off_at" => read::optional_time,
-    checksum: "(select r.checksum from cms_page_revisions r \
-               where r.page_id = p.id and r.number = p.revision)",
-} }
 
 record! { Plan: plan_columns {
     page_id: "id",

@@ -215,9 +215,6 @@ impl Tree {
     }
 
     /// Checks that the page may have one more node of a kind, and `more` bytes.
-    ///
-    /// # Errors
-    /// `validation_failed`.
     pub(super) fn admit(&self, kind: Option<NodeKind>, parent: i64, more: usize) -> Result<()> {
         let too_many = |most: usize, what: &str| {
             let message = format!("at most {most} {what} are allowed");
@@ -247,9 +244,6 @@ impl Tree {
 }
 
 /// The index of a node among `siblings` others.
-///
-/// # Errors
-/// `validation_failed` for an index after the end.
 pub(super) fn index(asked: Option<i64>, siblings: usize) -> Result<usize> {
     let Some(asked) = asked else { return Ok(siblings) };
     usize::try_from(asked).ok().filter(|at| *at <= siblings).ok_or_else(|| {

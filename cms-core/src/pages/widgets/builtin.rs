@@ -11,7 +11,7 @@ use futures_util::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Map, Value as Json, json};
 
-use super::Widget;
+use super::{Widget, values::text_of};
 use crate::{
     Result,
     base::Base,
@@ -19,89 +19,36 @@ use crate::{
     plugins::{PlacedWidget, TODAY, WidgetContent, manifest},
 };
 
-macro_rules! group {
-    ($name:literal) => {
-        include_str!(concat!("builtin/", $name, ".json"))
-    };
+macro_rules! groups {
+    ($($name:ident)*) => { [$(include_str!(concat!("builtin/", stringify!($name), ".json"))),*] };
 }
 
-macro_rules! icon {
-    ($name:literal) => {
-        (concat!($name, ".svg"), include_str!(concat!("icons/", $name, ".svg")))
+macro_rules! icons {
+    ($($name:ident)*) => {
+        [$((
+            concat!(stringify!($name), ".svg"),
+            include_str!(concat!("icons/", stringify!($name), ".svg")),
+        )),*]
     };
 }
 
 /// The groups, in the order of the picker.
-const GROUPS: [&str; 22] = [
-    group!("base"),
-    group!("spacer"),
-    group!("button"),
-    group!("imageButton"),
-    group!("imageOverlayText"),
-    group!("titleBanner"),
-    group!("titleBannerElement"),
-    group!("infoBoxes"),
-    group!("uspIconList"),
-    group!("instagramJourney"),
-    group!("locationMap"),
-    group!("jobs"),
-    group!("gallery"),
-    group!("blog"),
-    group!("newsletter"),
-    group!("productListing"),
-    group!("shop"),
-    group!("shopsystem"),
-    group!("search"),
-    group!("elearning"),
-    group!("exhibition"),
-    group!("form"),
-];
+const GROUPS: [&str; 22] = groups! {
+    base spacer button imageButton imageOverlayText titleBanner titleBannerElement infoBoxes
+    uspIconList instagramJourney locationMap jobs gallery blog newsletter productListing shop
+    shopsystem search elearning exhibition form
+};
 
 /// The icons by file name.
-const ICONS: [(&str, &str); 42] = [
-    icon!("title"),
-    icon!("html"),
-    icon!("image"),
-    icon!("footer_links"),
-    icon!("social_footer"),
-    icon!("pagebuilder_element"),
-    icon!("spacer"),
-    icon!("button"),
-    icon!("imageButton"),
-    icon!("imageOverlayText"),
-    icon!("titleBanner"),
-    icon!("titleBannerElement"),
-    icon!("infoBoxes"),
-    icon!("uspIconList"),
-    icon!("instagramJourney"),
-    icon!("locationMap"),
-    icon!("jobs"),
-    icon!("gallery"),
-    icon!("blog"),
-    icon!("blogpreview"),
-    icon!("newsletter"),
-    icon!("productListing"),
-    icon!("productTeaser"),
-    icon!("categoryBannerNoLink"),
-    icon!("newReleasesNoLink"),
-    icon!("user"),
-    icon!("shop"),
-    icon!("checkout"),
-    icon!("abobutton"),
-    icon!("calendar"),
-    icon!("shopsystemProductListing"),
-    icon!("shopsystemProductDetail"),
-    icon!("shopsystemCart"),
-    icon!("shopsystemCheckout"),
-    icon!("shopsystemUserAccount"),
-    icon!("shopsystemCategoryTeaser"),
-    icon!("shopsystemSearchBar"),
-    icon!("elasticsearch"),
-    icon!("searchbar"),
-    icon!("elearning"),
-    icon!("exhibition"),
-    icon!("form"),
-];
+const ICONS: [(&str, &str); 42] = icons! {
+    title html image footer_links social_footer pagebuilder_element spacer button imageButton
+    imageOverlayText titleBanner titleBannerElement infoBoxes uspIconList instagramJourney
+    locationMap jobs gallery blog blogpreview newsletter productListing productTeaser
+    categoryBannerNoLink newReleasesNoLink user shop checkout abobutton calendar
+    shopsystemProductListing shopsystemProductDetail shopsystemCart shopsystemCheckout
+    shopsystemUserAccount shopsystemCategoryTeaser shopsystemSearchBar elasticsearch searchbar
+    elearning exhibition form
+};
 
 /// A group as its file declares it.
 #[derive(Debug, Deserialize)]
@@ -143,8 +90,7 @@ pub(crate) fn choices() -> BTreeMap<String, BTreeSet<String>> {
     let entries = all().iter().flat_map(|widget| widget.menu.0.iter().chain(&widget.item_menu.0));
     for entry in entries {
         for option in entry.options.iter().flat_map(|options| &options.0) {
-            let id = option.id.as_str().map_or_else(|| option.id.to_string(), str::to_owned);
-            choices.entry(entry.row.clone()).or_default().insert(id);
+            choices.entry(entry.row.clone()).or_default().insert(text_of(&option.id));
         }
     }
     choices

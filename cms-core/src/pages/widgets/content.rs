@@ -38,7 +38,8 @@ impl Widgets {
         items: Vec<Map<String, Json>>,
     ) -> PlacedWidget {
         let (widget, language) = (widget.to_owned(), language.to_owned());
-        PlacedWidget { id, widget, language, data, items, records: self.0.items.clone() }
+        let (records, site) = (self.0.items.clone(), self.0.plugins.site());
+        PlacedWidget { id, widget, language, data, items, records, site }
     }
 
     /// The content of the widgets of a page, in order; null for widgets without content. The

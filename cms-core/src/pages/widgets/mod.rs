@@ -50,6 +50,7 @@ pub type Menu = List<MenuEntry>;
 
 /// A kind of widget, as registered.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Widget {
     /// Its name, which is unique.
     pub name: String,

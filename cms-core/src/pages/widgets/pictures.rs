@@ -8,7 +8,7 @@ use serde_json::{Map, Value as Json, json};
 
 use super::Widgets;
 use crate::{
-    Error, Result,
+    Result,
     items::{Filter, Op, Query},
     plugins::{PlacedWidget, manifest::FieldType},
 };
@@ -21,18 +21,8 @@ const BATCH_SIZE: usize = 500;
 /// The widgets that show pictures from the media. Content of other widgets with pictures comes
 /// from code alone.
 const WIDGETS: [&str; 12] = [
-    "image",
-    "imageButton",
-    "imageOverlayText",
-    "titleBanner",
-    "titleBannerElement",
-    "infoBoxes",
-    "uspIconList",
-    "instagramJourney",
-    "locationMap",
-    "jobs",
-    "gallery",
-    "newsletter",
+    "image", "imageButton", "imageOverlayText", "titleBanner", "titleBannerElement", "infoBoxes",
+    "uspIconList", "instagramJourney", "locationMap", "jobs", "gallery", "newsletter",
 ];
 
 /// Whether the content of a widget includes data about its pictures.
@@ -71,9 +61,10 @@ pub(super) async fn of(
             ..Query::default()
         };
         let list = widgets.0.items.list(TABLE, &query).await?;
-        let found: Vec<File> =
-            serde_json::from_str(&format!("[{}]", list.records)).map_err(Error::internal)?;
-        files.extend(found.into_iter().map(|file| (file.path.clone(), file)));
+        for found in list.records()? {
+            let file: File = found.values_as()?;
+            files.insert(file.path.clone(), file);
+        }
     }
     let first = widgets.0.base.settings().languages.first().map(String::as_str);
     let told = |(paths, widget): (BTreeSet<String>, &PlacedWidget)| {

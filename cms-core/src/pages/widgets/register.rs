@@ -74,9 +74,6 @@ impl WidgetAction {
 impl Widgets {
     /// Reads the registered widgets, after updating them as `refresh` says. `plugins` are those in
     /// service. Returns the plugins whose widgets the database refuses, each with the reason.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read or written.
     pub(crate) async fn load(
         &self,
         plugins: &[Arc<Manifest>],
@@ -148,6 +145,18 @@ impl Widgets {
         plugin: Option<&Manifest>,
         widgets: &[Widget],
     ) -> Result<()> {
+        let mut change = self.begin(registered, plugin, widgets).await?;
+        change.announce(installed::TABLE);
+        change.commit().await
+    }
+
+    /// As [`Widgets::register`], without the commit.
+    async fn begin(
+        &self,
+        registered: &[Widget],
+        plugin: Option<&Manifest>,
+        widgets: &[Widget],
+    ) -> Result<Change> {
         exposed(registered, widgets).map_or(Ok(()), Err)?;
         let mut change = self.0.base.change(Actor::System).await?;
         change.lock(Lock::SCHEMA).await?;
@@ -164,14 +173,31 @@ impl Widgets {
         }
         let plugin = plugin.map(|plugin| plugin.id.as_str());
         register(&mut change, registered, plugin, widgets).await?;
-        change.announce(installed::TABLE);
-        change.commit().await
+        Ok(change)
     }
 
-    /// The columns that registered widgets of plugins use, by plugin, whether in service or not.
+    /// Why the database refuses the widgets of a plugin, tried in a change that is taken back.
+    /// `again`: this load also registers those of a plugin that has some registered.
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
+    pub(crate) async fn refusal(&self, plugin: &Manifest, again: bool) -> Result<Option<Error>> {
+        let registered = sql::registered(self.0.base.db()).await?;
+        let (id, widgets) = (Some(plugin.id.as_str()), declared(plugin));
+        let is_due = again || !registered.iter().any(|widget| is_of(widget, id));
+        if !is_due || differences(&registered, id, &widgets).is_empty() {
+            return Ok(None);
+        }
+        match self.begin(&registered, Some(plugin), &widgets).await {
+            Err(error) if error.code() != Code::Unavailable => {
+                Ok(Some(install::with_engine_message(&plugin.id, error)))
+            }
+            // Dropped without a commit.
+            _ => Ok(None),
+        }
+    }
+
+    /// The columns that registered widgets of plugins use, by plugin, whether in service or not.
     pub(crate) async fn rows_of_plugins(&self) -> Result<BTreeMap<String, BTreeSet<String>>> {
         let mut rows = BTreeMap::<String, BTreeSet<String>>::new();
         for widget in sql::registered(self.0.base.db()).await? {
@@ -182,9 +208,6 @@ impl Widgets {
     }
 
     /// The columns of each table that holds values of widgets.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     pub(crate) async fn columns_made(&self) -> Result<[Vec<String>; 2]> {
         let db = self.0.base.db();
         let [widgets, items] = TABLES;

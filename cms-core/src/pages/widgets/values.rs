@@ -151,7 +151,8 @@ fn options(entry: &MenuEntry) -> Option<Vec<&Json>> {
     Some(fixed.iter().map(|option| &option.value).collect())
 }
 
-fn text_of(value: &Json) -> String {
+/// A value as the text that is stored of it.
+pub(super) fn text_of(value: &Json) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 

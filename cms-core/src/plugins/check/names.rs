@@ -48,14 +48,8 @@ pub(super) fn is_word(part: &str) -> bool {
 
 /// Members whose texts people read.
 const TEXTS: [&str; 8] = [
-    "title",
-    "support_text",
-    "submit_text",
-    "placeholder",
-    "widget_title",
-    "widget_subtitle",
-    "description",
-    "version",
+    "title", "support_text", "submit_text", "placeholder", "widget_title", "widget_subtitle",
+    "description", "version",
 ];
 
 impl Check<'_> {

@@ -14,20 +14,8 @@ const MOST: usize = 100;
 
 /// Columns of placed widgets and of their items that hold their identity and their place.
 const TAKEN: [&str; 14] = [
-    "id",
-    "page_id",
-    "row_id",
-    "col_id",
-    "widget_id",
-    "widget",
-    "position",
-    "items",
-    "sort_order",
-    "base_id",
-    "language_short",
-    "rev",
-    "created_at",
-    "updated_at",
+    "id", "page_id", "row_id", "col_id", "widget_id", "widget", "position", "items", "sort_order",
+    "base_id", "language_short", "rev", "created_at", "updated_at",
 ];
 
 impl Check<'_> {

@@ -5,7 +5,7 @@ use super::{
     finding::{Findings, RESTORE},
 };
 use crate::{
-    Clock, Cms, Millis, Result,
+    Clock, Cms, Error, Millis, Result,
     db::{Fault, args, migrate::is_unfinished_copy},
     settings::Database,
 };
@@ -59,7 +59,7 @@ pub(super) async fn answers(asked: &CheckInput, found: &mut Findings) -> Result<
     Ok(())
 }
 
-fn away(asked: &CheckInput, found: &mut Findings, place: &str, error: &crate::Error) {
+fn away(asked: &CheckInput, found: &mut Findings, place: &str, error: &Error) {
     if is_unfinished_copy(error) {
         let what = format!("{place}: a copy into this database is not complete");
         let remedy = "go on with `cms db copy --resume` in the folder of the site that is copied, \
@@ -156,6 +156,12 @@ const BESIDE_POOL: u64 = 5;
 const RAISE: &str = "raise the limit: max_connections of PostgreSQL, `alter role USER connection \
                      limit N`; or let database.max_connections be smaller";
 
+/// Whether PostgreSQL gave no connection. [`server`] reports this; other checks are skipped.
+pub(super) fn is_without_connection(asked: &CheckInput, error: &Error) -> bool {
+    matches!(asked.settings.database(), Ok(Database::Postgres { .. }))
+        && error.fault().is_some_and(Fault::is_of_connection)
+}
+
 /// Whether the server suits: how it encodes texts, and how many connections it allows.
 pub(super) async fn server(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     let Some(cms) = asked.cms() else { return Ok(()) };
@@ -168,6 +174,10 @@ pub(super) async fn server(asked: &CheckInput, found: &mut Findings) -> Result<(
         // The pool tries to open one more connection until its time is over.
         Err(error) if matches!(error.fault(), Some(Fault::Silent | Fault::Crowded)) => {
             found.error("no connection within 10 s", RAISE);
+            return Ok(());
+        }
+        Err(error) if is_without_connection(asked, &error) => {
+            found.error(error.with_cause(), crate::db::remedy(&asked.settings, &error));
             return Ok(());
         }
         Err(error) => return Err(error),
@@ -199,8 +209,8 @@ pub(super) async fn search(asked: &CheckInput, found: &mut Findings) -> Result<(
     match cms.funnels().missing_search_index().await? {
         None => found.ok("the inbox has an index"),
         Some(statements) => found.warning(
-            "the extension pg_trgm is missing: the inbox is searched among its newest 50,000 \
-             submissions only",
+            "the search index is missing, which needs the extension pg_trgm: the inbox is searched \
+             among its newest 50,000 submissions only",
             format!("run as a superuser: {statements}"),
         ),
     }
@@ -264,8 +274,7 @@ impl Cms {
     /// Reads the whole SQLite file. Returns the first damage found.
     ///
     /// # Errors
-    /// As every read; [`Error::is_damaged`](crate::Error::is_damaged) for damage that stops the
-    /// search.
+    /// As every read; [`Error::is_damaged`] for damage that stops the search.
     async fn damage(&self) -> Result<Option<String>> {
         let Some(search) = self.db().dialect().damage() else { return Ok(None) };
         let (found,): (String,) = self.db().one(search, args![]).await?;

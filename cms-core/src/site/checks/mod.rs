@@ -280,6 +280,10 @@ async fn one(asked: Arc<CheckInput>, check: &'static Check) -> Vec<Finding> {
     };
     match ended {
         Ok(Ok(())) => {}
+        Ok(Err(error)) if database::is_without_connection(&asked, &error) => found.error(
+            "skipped: no connection to the database",
+            "see database_server; if that is ok, ask again",
+        ),
         Ok(Err(error)) => found.failed(&error),
         Err(_) => {
             let why = format!("no answer within {} s", LIMIT.as_secs());

@@ -9,6 +9,7 @@ use crate::{
 
 /// A kind of bucket: its capacity and its rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Bucket {
     /// Its name, as the command line prints it.
     pub name: &'static str,
@@ -130,6 +131,7 @@ pub(crate) fn of_route(path: &str) -> Option<Bucket> {
 
 /// The fill of one bucket at one moment.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Fill {
     /// Tokens in the bucket.
     pub tokens: f64,

@@ -117,6 +117,11 @@ impl Memory {
         self.shards[shard].lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Each shard, locked while it is looked at.
+    fn each(&self) -> impl Iterator<Item = MutexGuard<'_, Sweeping>> {
+        (0..SHARDS).map(|shard| self.lock(shard))
+    }
+
     /// Takes one token from each bucket, or none from any.
     pub fn take(&self, buckets: &[(Owner, Bucket)], now: Millis) -> Quota {
         if let [(owner, only)] = buckets {
@@ -171,8 +176,7 @@ impl Memory {
     /// All buckets that are not full: owner, kind, tokens.
     pub fn used(&self, now: Millis) -> Vec<(Owner, &'static str, f64)> {
         let mut used = Vec::new();
-        for shard in &self.shards {
-            let shard = shard.lock().unwrap_or_else(PoisonError::into_inner);
+        for shard in self.each() {
             let fills = shard.buckets.iter().map(|(slot, fill)| {
                 (slot.owner().into(), slot.kind(), slot.kind().refilled(*fill, now).tokens)
             });
@@ -187,10 +191,7 @@ impl Memory {
 
     /// Number of buckets in memory.
     pub fn len(&self) -> usize {
-        self.shards
-            .iter()
-            .map(|shard| shard.lock().unwrap_or_else(PoisonError::into_inner).buckets.len())
-            .sum()
+        self.each().map(|shard| shard.buckets.len()).sum()
     }
 
     /// Whether no bucket is in memory.
@@ -200,9 +201,7 @@ impl Memory {
 
     /// Drops full buckets. Call it once a minute when the process is quiet.
     pub(crate) fn drop_full(&self, now: Millis) {
-        for shard in &self.shards {
-            shard.lock().unwrap_or_else(PoisonError::into_inner).drop_full(now);
-        }
+        self.each().for_each(|mut shard| shard.drop_full(now));
     }
 }
 

@@ -85,11 +85,9 @@ impl Shared {
 
     pub(super) async fn reset(&self, owner: Owner) -> Result<()> {
         self.own.reset(owner);
-        let keys: Vec<String> =
-            bucket::ALL.iter().map(|bucket| self.key(owner, bucket.name)).collect();
         let mut connection = self.redis.connection();
         redis::cmd("DEL")
-            .arg(keys)
+            .arg(self.keys(owner))
             .query_async::<i64>(&mut connection)
             .await
             .map(drop)
@@ -102,9 +100,7 @@ impl Shared {
         owner: Option<Owner>,
     ) -> Result<Vec<(Owner, &'static str, f64)>> {
         if let Some(owner) = owner {
-            return self
-                .fills(bucket::ALL.iter().map(|bucket| self.key(owner, bucket.name)).collect())
-                .await;
+            return self.fills(self.keys(owner)).await;
         }
         let mut connection = self.redis.connection();
         let (mut cursor, mut used) = (0_u64, Vec::new());
@@ -145,6 +141,11 @@ impl Shared {
             (fill.tokens < bucket.capacity).then_some((owner, bucket.name, fill.tokens))
         };
         Ok(keys.iter().zip(answers).filter_map(fill).collect())
+    }
+
+    /// The keys of all buckets of an owner.
+    fn keys(&self, owner: Owner) -> Vec<String> {
+        bucket::ALL.iter().map(|bucket| self.key(owner, bucket.name)).collect()
     }
 
     fn key(&self, owner: Owner, bucket: &str) -> String {

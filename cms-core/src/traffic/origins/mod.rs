@@ -41,7 +41,7 @@ pub struct NewOrigin {
     #[schemars(regex(pattern = form::PATTERN))]
     pub origin: String,
     /// False registers the origin but refuses its calls.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::ground::yes")]
     pub active: bool,
 }
 
@@ -51,10 +51,6 @@ impl NewOrigin {
     pub fn new(origin: impl Into<String>) -> Self {
         Self { origin: origin.into(), active: true }
     }
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Changes to an origin. None leaves a member as it is.

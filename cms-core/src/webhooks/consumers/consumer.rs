@@ -2,12 +2,12 @@
 
 use std::{collections::VecDeque, panic::Location};
 
-use super::{Leases, PAUSE, Subscribe, sql};
+use super::{Leases, PAUSE, Subscribe, UNFOLLOWED, sql};
 use crate::{
     Actor, Change, Code, Error, Result,
     base::Base,
     events::RecordedEvent,
-    jobs::{self, Backoff, Lease},
+    jobs::{self, Backoff, FaultLog, Lease},
     plugins::Begin,
     webhooks::{Feed, history::feed},
 };
@@ -41,6 +41,7 @@ pub struct Consumer {
     /// Whether the next event failed and is not due yet.
     waits: bool,
     has_gap: bool,
+    faults: FaultLog,
 }
 
 impl Consumer {
@@ -62,6 +63,7 @@ impl Consumer {
             given: None,
             waits: false,
             has_gap: false,
+            faults: FaultLog::default(),
         })
     }
 
@@ -76,19 +78,16 @@ impl Consumer {
     /// until [`change`](Self::change) or [`finish`](Self::finish) marks it as done. Returns `None`
     /// when the site is closed. The future may be dropped while it waits.
     pub async fn next(&mut self) -> Option<RecordedEvent> {
-        let mut away = false;
         while !self.is_closed() {
-            let pause = match self.first().await {
+            let first = self.first().await;
+            if first.is_err() && self.is_closed() {
+                break;
+            }
+            self.faults.note(&self.name, UNFOLLOWED, &first);
+            let pause = match first {
                 Ok(Some(event)) => return Some(event),
                 Ok(None) => self.waits || self.lease.is_none(),
-                Err(_) if self.is_closed() => break,
-                Err(error) => {
-                    if !std::mem::replace(&mut away, true) {
-                        let name = &self.name;
-                        tracing::warn!(name, ?error, "cannot follow events; trying again");
-                    }
-                    true
-                }
+                Err(_) => true,
             };
             match &self.feed {
                 Some(feed) if !pause => feed.wait(PAUSE).await,

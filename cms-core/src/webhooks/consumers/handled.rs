@@ -9,14 +9,15 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{Consumer, Events, PAUSE, consumer::enter};
+use super::{Consumer, Events, PAUSE, UNFOLLOWED, consumer::enter};
 use crate::{
     Code, Result,
     db::watched,
     events::RecordedEvent,
+    ground::SiteRef,
     items::Items,
-    jobs::{self, Stop},
-    plugins::{EventCall, EventHandler, Plugins, SiteRef},
+    jobs::{self, FaultLog, Stop},
+    plugins::{EventCall, EventHandler, Plugins},
     webhooks::{Webhooks, history::feed},
 };
 
@@ -122,13 +123,13 @@ async fn follow(
     let name = name_of(&plugin, &handler);
     let mut stopped = std::pin::pin!(jobs::stopped(stop.clone(), Duration::ZERO));
     let opened = async {
+        let faults = FaultLog::default();
         loop {
-            match events.subscribe(&handler.pattern).named(&name).await {
+            let opened = events.subscribe(&handler.pattern).named(&name).await;
+            faults.note(&name, UNFOLLOWED, &opened);
+            match opened {
                 Ok(consumer) => return consumer,
-                Err(error) => {
-                    tracing::warn!(name, ?error, "cannot follow events; trying again");
-                    sleep(PAUSE).await;
-                }
+                Err(_) => sleep(PAUSE).await,
             }
         }
     };

@@ -28,6 +28,7 @@ use crate::{Millis, Result, events::RecordedEvent};
 
 /// Longest time that news may go unnoticed, and the pause after a failure.
 const PAUSE: Duration = Duration::from_millis(500);
+const UNFOLLOWED: &str = "cannot follow events; trying again";
 /// A name that no process has followed for this long is given up, for example after the program
 /// was changed.
 const GIVEN_UP_MS: Millis = 86_400_000;

@@ -6,25 +6,19 @@ use crate::{
     jobs::Lease,
 };
 
-/// A consumer as it is stored.
-#[derive(Clone, Debug)]
-pub(super) struct Row {
-    /// The last event that is done.
-    pub(super) event: String,
-    /// Whether events after it were removed.
-    pub(super) has_gap: bool,
-    pub(super) lease: Lease,
-    pub(super) failures: i64,
-    pub(super) next_try_at: Millis,
+record! {
+    /// A consumer as it is stored.
+    #[derive(Clone, Debug)]
+    pub(super) struct Row: row_columns {
+        /// The last event that is done.
+        pub(super) event: String = "event_id",
+        /// Whether events after it were removed.
+        pub(super) has_gap: bool = "has_gap",
+        pub(super) lease: Lease = "lease_until" + "lease_token" => Lease::stored,
+        pub(super) failures: i64 = "failures",
+        pub(super) next_try_at: Millis = "next_try_at",
+    }
 }
-
-record! { Row: row_columns {
-    event: "event_id",
-    has_gap: "has_gap",
-    lease: "lease_until" + "lease_token" => Lease::stored,
-    failures: "failures",
-    next_try_at: "next_try_at",
-} }
 
 statements! {
     ROW = concat!("select ", row_columns!(), " from cms_event_consumers where name = $1");

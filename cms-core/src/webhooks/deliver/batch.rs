@@ -17,22 +17,16 @@ use crate::{
 /// Events that one statement reads: each may be large.
 const EVENTS: usize = 16;
 
-/// A claimed job without its event.
-struct ClaimedRow {
-    id: i64,
-    event_id: String,
-    retry_count: i64,
-    lease_token: i64,
-    lane: i64,
+record! {
+    /// A claimed job without its event.
+    struct ClaimedRow: claimed_columns {
+        id: i64 = "id",
+        event_id: String = "event_id",
+        retry_count: i64 = "retry_count",
+        lease_token: i64 = "lease_token",
+        lane: i64 = "subscription_id",
+    }
 }
-
-record! { ClaimedRow: claimed_columns {
-    id: "id",
-    event_id: "event_id",
-    retry_count: "retry_count",
-    lease_token: "lease_token",
-    lane: "subscription_id",
-} }
 
 /// The statements of one engine.
 #[derive(Clone, Copy)]

@@ -56,7 +56,7 @@ pub(super) async fn claim(
     for lane in lanes {
         let subscription = lane.id;
         let jobs = by_lane.remove(&subscription).unwrap_or_default();
-        let target = open(base, lane).map(Arc::new).map_err(|error| Arc::from(error.to_string()));
+        let target = open(base, lane).map(Arc::new).map_err(|error| Arc::from(error.with_cause()));
         let (unread, jobs): (Vec<_>, Vec<_>) = jobs.into_iter().partition(|job| job.event.unread);
         for job in unread {
             queue::settle(change, &job, End::Returned, true, None).await?;

@@ -17,43 +17,39 @@ pub(super) use crate::jobs::LEASE_MS;
 /// is limited.
 pub(super) const LARGE: usize = 64 << 10;
 
-/// A subscription with due jobs.
-#[derive(Clone, Debug)]
-pub(super) struct Lane {
-    pub(super) id: i64,
-    pub(super) url: String,
-    pub(super) secret: String,
-    pub(super) old_secret: Option<(String, i64)>,
-    /// A JSON object.
-    pub(super) custom_headers: String,
-    /// Whether its last attempt failed.
-    pub(super) failing: bool,
-    /// Its jobs that workers hold.
-    pub(super) sending: i64,
+record! {
+    /// A subscription with due jobs.
+    #[derive(Clone, Debug)]
+    pub(super) struct Lane: lane_columns {
+        pub(super) id: i64 = "l.id",
+        pub(super) url: String = "l.url",
+        pub(super) secret: String = "l.secret",
+        pub(super) old_secret: Option<(String, i64)> =
+            "l.old_secret" + "l.old_secret_until" => old_secret,
+        /// A JSON object.
+        pub(super) custom_headers: String = "l.custom_headers",
+        /// Whether its last attempt failed.
+        pub(super) failing: bool = "l.failing",
+        /// Its jobs that workers hold.
+        pub(super) sending: i64 = "l.sending",
+    }
 }
-
-record! { Lane: lane_columns {
-    id: "l.id",
-    url: "l.url",
-    secret: "l.secret",
-    old_secret: "l.old_secret" + "l.old_secret_until" => old_secret,
-    custom_headers: "l.custom_headers",
-    failing: "l.failing",
-    sending: "l.sending",
-} }
 
 fn old_secret((secret, until): (Option<String>, Option<i64>)) -> Result<Option<(String, i64)>> {
     Ok(secret.zip(until))
 }
 
-/// An event as its receivers get it.
-#[derive(Debug)]
-pub(super) struct Event {
-    pub(super) id: String,
-    pub(super) name: String,
-    pub(super) body: Bytes,
-    /// Whether the body was larger than the caller allowed and was therefore not read.
-    pub(super) unread: bool,
+record! {
+    /// An event as its receivers get it.
+    #[derive(Debug)]
+    pub(super) struct Event: event_columns {
+        pub(super) id: String = "id",
+        pub(super) name: String = "name",
+        pub(super) body: Bytes =
+            "case when octet_length(body) <= cast($2 as bigint) then body end" => body,
+        /// Whether the body was larger than the caller allowed and was therefore not read.
+        pub(super) unread: bool = "octet_length(body) > cast($2 as bigint)",
+    }
 }
 
 impl Event {
@@ -63,12 +59,6 @@ impl Event {
     }
 }
 
-record! { Event: event_columns {
-    id: "id",
-    name: "name",
-    body: "case when octet_length(body) <= cast($2 as bigint) then body end" => body,
-    unread: "octet_length(body) > cast($2 as bigint)",
-} }
 pub(super) use event_columns;
 
 fn body(text: Option<String>) -> Result<Bytes> {

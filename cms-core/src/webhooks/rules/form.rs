@@ -10,32 +10,10 @@ const MAX_VALUE_BYTES: usize = 4096;
 /// Headers of the service, headers of the connection, and headers that receivers or proxies would
 /// misread.
 const RESERVED: [&str; 26] = [
-    "age",
-    "cache-control",
-    "clear-site-data",
-    "connection",
-    "cookie2",
-    "date",
-    "expect",
-    "expires",
-    "host",
-    "keep-alive",
-    "pragma",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "proxy-connection",
-    "te",
-    "trailer",
-    "trailers",
-    "transfer-encoding",
-    "upgrade",
-    "user-agent",
-    "via",
-    "warning",
-    "x-delivery-id",
-    "accept-encoding",
-    "forwarded",
-    "x-forwarded-for",
+    "age", "cache-control", "clear-site-data", "connection", "cookie2", "date", "expect",
+    "expires", "host", "keep-alive", "pragma", "proxy-authenticate", "proxy-authorization",
+    "proxy-connection", "te", "trailer", "trailers", "transfer-encoding", "upgrade", "user-agent",
+    "via", "warning", "x-delivery-id", "accept-encoding", "forwarded", "x-forwarded-for",
 ];
 const RESERVED_PREFIXES: [&str; 6] =
     ["content-", "x-webhook-", "webhook-", "svix-", "x-amz-", "x-goog-"];

@@ -43,6 +43,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
+    #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub async fn health_plan(&self) -> Result<Vec<String>> {
         sql::health_plan(self.0.base.db()).await

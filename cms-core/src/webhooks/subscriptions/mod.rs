@@ -115,7 +115,7 @@ pub struct NewSubscription {
     #[schemars(range(min = 0, max = MAX_RETRIES))]
     pub max_retries: i64,
     /// When false, jobs are held until the subscription is activated.
-    #[serde(default = "yes")]
+    #[serde(default = "crate::ground::yes")]
     pub active: bool,
 }
 
@@ -143,10 +143,6 @@ fn once(mut events: Vec<String>) -> Vec<String> {
 
 fn five() -> i64 {
     5
-}
-
-fn yes() -> bool {
-    true
 }
 
 /// Changes to a subscription; `None` keeps a value. No `Debug`, as for [`NewSubscription`].

@@ -9,38 +9,26 @@ use crate::{
     items::{Made, OwnColumn, RowList},
 };
 
-/// A subscription as stored, with its secret and header values encrypted.
-#[derive(Clone, Debug)]
-pub(in crate::webhooks) struct Stored {
-    pub(in crate::webhooks) id: i64,
-    pub(in crate::webhooks) name: String,
-    pub(in crate::webhooks) url: String,
-    pub(in crate::webhooks) events: Vec<String>,
-    pub(in crate::webhooks) custom_headers: Vec<(String, String)>,
-    pub(in crate::webhooks) max_retries: i64,
-    pub(in crate::webhooks) failure_count: i64,
-    pub(in crate::webhooks) active: bool,
-    pub(in crate::webhooks) disabled_reason: Option<String>,
-    pub(in crate::webhooks) created_at: i64,
-    pub(in crate::webhooks) secret: String,
-    /// Until when the previous secret also signs. This time may have passed.
-    pub(in crate::webhooks) old_secret_until: Option<i64>,
+record! {
+    /// A subscription as stored, with its secret and header values encrypted.
+    #[derive(Clone, Debug)]
+    pub(in crate::webhooks) struct Stored: subscription_columns {
+        pub(in crate::webhooks) id: i64 = "id",
+        pub(in crate::webhooks) name: String = "name",
+        pub(in crate::webhooks) url: String = "url",
+        pub(in crate::webhooks) events: Vec<String> = "events" => read::json,
+        pub(in crate::webhooks) custom_headers: Vec<(String, String)> =
+            "custom_headers" => |text: String| headers(&text),
+        pub(in crate::webhooks) max_retries: i64 = "max_retries",
+        pub(in crate::webhooks) failure_count: i64 = "failure_count",
+        pub(in crate::webhooks) active: bool = "active",
+        pub(in crate::webhooks) disabled_reason: Option<String> = "disabled_reason",
+        pub(in crate::webhooks) created_at: i64 = "created_at",
+        pub(in crate::webhooks) secret: String = "secret",
+        /// Until when the previous secret also signs. This time may have passed.
+        pub(in crate::webhooks) old_secret_until: Option<i64> = "old_secret_until",
+    }
 }
-
-record! { Stored: subscription_columns {
-    id: "id",
-    name: "name",
-    url: "url",
-    events: "events" => read::json,
-    custom_headers: "custom_headers" => |text: String| headers(&text),
-    max_retries: "max_retries",
-    failure_count: "failure_count",
-    active: "active",
-    disabled_reason: "disabled_reason",
-    created_at: "created_at",
-    secret: "secret",
-    old_secret_until: "old_secret_until",
-} }
 
 // Jobs are counted by the indexes of their states. Each count has a limit, so a long queue costs
 // no more.
@@ -55,16 +43,13 @@ record! { SubscriptionHealth: health_columns {
          where q.subscription_id = s.id and q.status = 'held' limit 1000) held)",
 } }
 
-/// The id of a subscription and its health.
-struct HealthRow {
-    id: i64,
-    health: SubscriptionHealth,
+record! {
+    /// The id of a subscription and its health.
+    struct HealthRow: health_row_columns {
+        id: i64 = "s.id",
+        health: SubscriptionHealth = (health_columns),
+    }
 }
-
-record! { HealthRow: health_row_columns {
-    id: "s.id",
-    health: (health_columns),
-} }
 
 /// Reads the last attempt as ranges of indexes. Otherwise PostgreSQL would read the whole log:
 /// backward for the newest id of an idle subscription, or once to join it to a page.
@@ -187,6 +172,7 @@ pub(in crate::webhooks) async fn health_in(
 }
 
 /// The query plan for the health of a page of subscriptions, by line.
+#[cfg(feature = "testing")]
 pub(in crate::webhooks) async fn health_plan(db: &Db) -> Result<Vec<String>> {
     db.plan(&db.dialect().among(HEALTH_OF, 1), args!["[1,2,3]"]).await
 }

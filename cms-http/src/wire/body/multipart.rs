@@ -148,8 +148,8 @@ impl Reading {
             if self.count > MAX_PARTS {
                 return Err(bad(&format!("it has more than {MAX_PARTS} parts")));
             }
-            let field = part.name().ok_or_else(|| bad("a part has no name"))?.to_owned();
-            let name = part.file_name().map(str::to_owned);
+            let field = unescaped(part.name().ok_or_else(|| bad("a part has no name"))?);
+            let name = part.file_name().map(unescaped);
             if field.len().max(name.as_ref().map_or(0, String::len)) > MAX_NAME {
                 return Err(bad(&format!("a name is longer than {MAX_NAME} bytes")));
             }
@@ -189,6 +189,11 @@ impl Reading {
         let (size, content) = save(&mut part, &self.between, &self.folder).await?;
         Ok(File { field, name, content_type, size, content })
     }
+}
+
+/// A name as it was before browsers escaped it (HTML, 4.10.21.8); they leave `%` as it is.
+fn unescaped(name: &str) -> String {
+    name.replace("%22", "\"").replace("%0D", "\r").replace("%0A", "\n")
 }
 
 /// The next bytes of a part.

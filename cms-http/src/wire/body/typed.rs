@@ -7,9 +7,6 @@ use serde_path_to_error::{Path, Segment};
 
 /// Reads a body, or a part of one. Noting the place of each member takes as long as reading it, so
 /// only what does not fit is read again with its places.
-///
-/// # Errors
-/// `validation_failed`.
 pub(super) fn read<T: DeserializeOwned>(json: &Json) -> Result<T> {
     T::deserialize(json).or_else(|_| {
         serde_path_to_error::deserialize(json)

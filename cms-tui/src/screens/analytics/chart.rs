@@ -1,22 +1,13 @@
 //! Visits by day, as lines of Braille.
 
 use ratatui::{
-    Frame,
-    layout::{Constraint, Rect},
     style::Style,
     symbols::Marker,
-    text::Span,
     widgets::{Axis, Chart, Dataset, GraphType},
 };
-use serde_json::Value as Json;
 
 use super::wording::count;
-use crate::{
-    screens::Look,
-    text::number,
-    theme::Role,
-    widgets::draw::{lines, pane},
-};
+use crate::screens::prelude::*;
 
 /// What is drawn of each day, and how it is said.
 const DRAWN: [(&str, Role); 2] = [("started", Role::Key), ("completed", Role::Good)];
@@ -29,9 +20,7 @@ pub(super) fn draw(series: &[Json], day: usize, frame: &mut Frame<'_>, area: Rec
         format!("{date}  {}  {}  {}", of("started"), of("completed"), of("abandoned"))
     });
     let title = format!("Per day · {}", told.unwrap_or_else(|| "nothing yet".to_owned()));
-    let block = pane(&title, false, theme);
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
+    let inner = framed(frame, area, &title, false, theme);
     if series.len() < 2 || inner.height < 3 {
         return lines(frame, inner, Vec::new());
     }

@@ -1,22 +1,9 @@
 //! The layout of the figures: steps on the left, branches and sources on the right, days below.
 
-use ratatui::{
-    Frame,
-    layout::{Constraint, Layout, Rect},
-    text::{Line, Span},
-};
-use serde_json::Value as Json;
+use std::cell::Cell;
 
-use super::{
-    Analytics, chart,
-    wording::{self, Lines},
-};
-use crate::{
-    screens::{Look, Screen as _},
-    text::{cut, fitted, safe, width, wrapped},
-    theme::Role,
-    widgets::draw::{lines, pane},
-};
+use super::{Analytics, chart, wording};
+use crate::screens::prelude::*;
 
 /// From this width on, branches and sources stand beside the steps.
 const BESIDE: u16 = 96;
@@ -38,52 +25,35 @@ pub(super) fn draw(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look
         draw_steps(of, frame, middle, look);
     }
     if high > 0 {
-        let series = of.told["series"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let series = items(&of.told["series"]);
         let day = series.len().saturating_sub(1 + of.before_last);
         chart::draw(series, day, frame, below, look);
     }
 }
 
-fn framed(title: &str, has_focus: bool, frame: &mut Frame<'_>, area: Rect, look: Look) -> Rect {
-    let block = pane(title, has_focus, look.theme);
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
-    inner
-}
-
-fn shown(all: Lines, inner: Rect, look: Look) -> Vec<Line<'static>> {
-    let cells = usize::from(inner.width).saturating_sub(2);
-    let line = |(role, text): (Role, String)| {
-        Line::styled(format!(" {}", cut(&text, cells)), look.theme.style(role))
-    };
-    all.into_iter().take(usize::from(inner.height)).map(line).collect()
-}
-
 fn draw_head(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
-    let inner = framed(&of.title(), false, frame, area, look);
+    let inner = framed(frame, area, &of.title(), false, look.theme);
     let all = match (&of.fault, of.told.is_null()) {
         (Some(fault), _) => vec![(Role::Bad, format!("✗ {}", safe(fault)))],
-        (None, true) => vec![(Role::Quiet, "Loading …".to_owned())],
+        (None, true) => vec![loading()],
         _ => wording::totals(&of.told),
     };
-    lines(frame, inner, shown(all, inner, look));
+    text_in(frame, inner, &all, &Cell::default(), 2, look.theme);
 }
 
 fn draw_steps(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
-    let inner = framed("Who came, and who left · Enter shows them", true, frame, area, look);
+    let title = "Who came, and who left · Enter shows them";
+    let inner = framed(frame, area, title, true, look.theme);
     let (height, cells) = (usize::from(inner.height), usize::from(inner.width).saturating_sub(3));
     let list = &of.steps;
-    let top = list.top_for(height);
     list.rows_at.set(inner);
     let entered = |row: &Json| row["entered"].as_f64().unwrap_or(0.0);
     let most = list.window.rows().map(|row| entered(&row.json)).fold(0.0, f64::max);
     let lost = |row: &Json| row["exited"].as_i64().unwrap_or(0);
     let worst = list.window.rows().map(|row| lost(&row.json)).max().filter(|worst| *worst > 0);
     let mut all = Vec::new();
-    for at in top..top + height {
-        let Some(row) = list.window.get(at) else { break };
+    for (row, is_here) in list.seen(height) {
         let (bar, tail) = wording::step(&row.json, most, cells);
-        let is_here = Some(at) == list.here();
         let sign = if is_here { "▶ " } else { "  " };
         let role = match (row.json["node_type"].as_str(), worst == Some(lost(&row.json))) {
             (Some("end"), _) => Role::Good,
@@ -105,7 +75,7 @@ fn draw_steps(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
 }
 
 fn draw_more(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
-    let inner = framed("Branches and sources", false, frame, area, look);
+    let inner = framed(frame, area, "Branches and sources", false, look.theme);
     let cells = usize::from(inner.width).saturating_sub(2);
     let mut all = wording::branches(&of.told, cells);
     let sources = wording::sources(&of.told, cells);
@@ -118,11 +88,10 @@ fn draw_more(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
         let states = ["new", "qualified", "contacted", "converted", "rejected"];
         let said = states.map(|state| format!("{state} {}", wording::count(&inbox[state])));
         all.push((Role::Title, "In the inbox".to_owned()));
-        let said = wrapped(&said.join(" · "), cells).into_iter();
-        all.extend(said.map(|line| (Role::Plain, line)));
+        all.extend(paragraph(Role::Plain, "", &said.join(" · "), cells));
         let hours = inbox["median_first_touch_h"].as_f64();
         let said = hours.map(|hours| format!("half are touched within {hours:.1} hours"));
         all.extend(said.map(|said| (Role::Quiet, said)));
     }
-    lines(frame, inner, shown(all, inner, look));
+    text_in(frame, inner, &all, &Cell::default(), 2, look.theme);
 }

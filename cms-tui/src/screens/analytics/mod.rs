@@ -12,26 +12,10 @@ mod draw;
 mod wording;
 
 use cms_http::wire::inbox::{FunnelNumbers, Numbers};
-use ratatui::{
-    Frame,
-    layout::{Position, Rect},
-};
-use serde_json::Value as Json;
 
 pub(super) use wording::{count, percent};
 
-use super::{Clicked, Look, Screen, acts, cells::plain_text};
-use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
-    moment,
-    step::{Calling, Menu, Place, Step, get},
-    widgets::{
-        list::{Hit, List},
-        viewer::Viewer,
-        window::Row,
-    },
-};
+use super::prelude::*;
 
 /// Periods to choose from, in days.
 const PERIODS: [i64; 4] = [7, 30, 90, 365];
@@ -40,6 +24,7 @@ const USUAL: i64 = 30;
 const DAY_MS: i64 = 86_400_000;
 
 /// The screen.
+#[derive(Default)]
 pub(crate) struct Analytics {
     funnel: Json,
     /// What was read last.
@@ -56,13 +41,12 @@ pub(crate) struct Analytics {
 
 impl Analytics {
     pub(crate) fn new(funnel: Json) -> Self {
-        let (steps, told) = Default::default();
-        Self { funnel, told, days: USUAL, steps, before_last: 0, fault: None, now: 0 }
+        Self { funnel, days: USUAL, ..Self::default() }
     }
 
     fn put(&mut self, told: Json) {
         (self.told, self.fault) = (told, None);
-        let steps = self.told["steps"].as_array().cloned().unwrap_or_default();
+        let steps = items(&self.told["steps"]).to_vec();
         let row = |json: Json| Row { id: json["node_id"].to_string(), json };
         self.steps.replace(steps.into_iter().map(row).collect());
     }
@@ -78,9 +62,7 @@ impl Analytics {
             Some("end") => format!("end_node_id={id}"),
             Some("step") => format!("at:{id} !visit:completed"),
             _ => {
-                return Step::Tell(
-                    "Nobody stops at a condition: choose a step or an end.".to_owned(),
-                );
+                return Step::tell("Nobody stops at a condition: choose a step or an end.");
             }
         };
         let words = format!("funnel:{funnel} {word} spam:no test:no{since}");
@@ -137,7 +119,7 @@ impl Screen for Analytics {
     }
 
     fn act(&mut self, verb: &str, _: &Scene<'_>) -> Step {
-        let last = self.told["series"].as_array().map_or(0, Vec::len).saturating_sub(1);
+        let last = items(&self.told["series"]).len().saturating_sub(1);
         match verb {
             "period" => return self.choose_period(),
             "day_before" => self.before_last = (self.before_last + 1).min(last),
@@ -160,10 +142,6 @@ impl Screen for Analytics {
             }
             _ => Step::None,
         }
-    }
-
-    fn row(&self) -> Option<&Json> {
-        self.steps.row().map(|row| &row.json)
     }
 
     fn list(&self) -> Option<&List> {

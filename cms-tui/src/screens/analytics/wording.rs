@@ -1,14 +1,6 @@
 //! Figures in words, and bars.
 
-use serde_json::Value as Json;
-
-use crate::{
-    moment,
-    text::{fitted, number},
-    theme::Role,
-};
-
-pub(super) type Lines = Vec<(Role, String)>;
+use crate::screens::prelude::*;
 
 /// Parts of a cell, an eighth each.
 const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
@@ -81,13 +73,13 @@ pub(super) fn totals(told: &Json) -> Lines {
 /// A step: its name, who came, as a bar, who left.
 pub(super) fn step(step: &Json, most: f64, cells: usize) -> (String, String) {
     let name = step["node_name"].as_str().unwrap_or_default();
-    let name = fitted(&crate::text::safe(name), (cells / 4).clamp(8, 20));
+    let name = fitted(&safe(name), (cells / 4).clamp(8, 20));
     let came = format!("{:>7}", count(&step["entered"]));
     let entered = step["entered"].as_f64().unwrap_or(0.0);
     let left = step["exited"].as_i64().filter(|left| *left > 0);
     let left = left.map(|left| format!(" −{} ({})", number(left), percent(&step["dropoff_pct"])));
     let tail = format!(" {:>5}{}", percent(&step["reach_pct"]), left.unwrap_or_default());
-    let room = cells.saturating_sub(crate::text::width(&name) + came.len() + 2 + 20).max(4);
+    let room = cells.saturating_sub(width(&name) + came.len() + 2 + 20).max(4);
     let share = if most > 0.0 { entered / most } else { 0.0 };
     (format!("{name} {came} {}", fitted(&bar(share, room), room)), tail)
 }
@@ -96,8 +88,8 @@ pub(super) fn step(step: &Json, most: f64, cells: usize) -> (String, String) {
 pub(super) fn branches(told: &Json, cells: usize) -> Lines {
     let mut lines = Vec::new();
     let labelled = |one: &&Json| one["branch_label"] != "default";
-    for one in told["branches"].as_array().into_iter().flatten().filter(labelled) {
-        let from = crate::text::safe(one["from_name"].as_str().unwrap_or_default()).into_owned();
+    for one in items(&told["branches"]).iter().filter(labelled) {
+        let from = safe(one["from_name"].as_str().unwrap_or_default()).into_owned();
         let branch = if one["branch_label"] == "true" { "yes" } else { "no" };
         let share = one["share_pct"].as_f64().unwrap_or(0.0) / 100.0;
         let room = (cells / 8).clamp(3, 12);
@@ -116,13 +108,13 @@ pub(super) fn branches(told: &Json, cells: usize) -> Lines {
 
 /// Where visits came from: the largest first, as the service tells them.
 pub(super) fn sources(told: &Json, cells: usize) -> Lines {
-    let all = told["sources"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let all = items(&told["sources"]);
     let most = all.iter().filter_map(|one| one["started"].as_f64()).fold(0.0, f64::max);
     let line = |one: &Json| {
         let name = one["utm_source"].as_str().filter(|name| !name.is_empty()).unwrap_or("direct");
         let room = (cells / 8).clamp(3, 12);
         let share = if most > 0.0 { one["started"].as_f64().unwrap_or(0.0) / most } else { 0.0 };
-        let name = fitted(&crate::text::safe(name), cells.saturating_sub(room + 26).max(8));
+        let name = fitted(&safe(name), cells.saturating_sub(room + 26).max(8));
         let done = rate(&one["completion_rate"]);
         let bar = fitted(&bar(share, room), room);
         (Role::Plain, format!("{name} {bar} {:>6} completed {done:>5}", count(&one["started"])))
@@ -132,8 +124,6 @@ pub(super) fn sources(told: &Json, cells: usize) -> Lines {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

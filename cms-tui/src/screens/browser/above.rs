@@ -1,9 +1,10 @@
 //! Lines above a list, about the list as a whole.
 
+use std::cell::Cell;
+
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
-    text::Line,
 };
 use serde_json::Value as Json;
 
@@ -11,10 +12,9 @@ use super::Browser;
 use crate::{
     calls::{Fault, Reply},
     screens::Look,
-    step::{Calling, Step},
-    text::cut,
+    step::{Calling, IntoStep, Step},
     theme::Role,
-    widgets::draw::{lines, pane},
+    widgets::draw::{framed, text_in},
 };
 
 /// The first place for replies of these calls.
@@ -36,9 +36,7 @@ pub(crate) struct Above {
 impl Browser {
     pub(super) fn ask_above(&self) -> Step {
         let asks = self.spec.above.map_or(&[][..], |above| above.asks);
-        let call = |(slot, ask): (u8, &fn() -> Result<Calling, Fault>)| {
-            ask().map(|call| call.slot(slot)).into()
-        };
+        let call = |(slot, ask): (u8, &fn() -> Result<Calling, Fault>)| ask().slot(slot);
         Step::Several((ABOVE..).zip(asks).map(call).collect())
     }
 
@@ -65,15 +63,9 @@ impl Browser {
         let [top, rest] =
             Layout::vertical([Constraint::Length(above.height + 2), Constraint::Fill(1)])
                 .areas(area);
-        let block = pane(above.title, false, look.theme);
-        let inner = block.inner(top);
-        frame.render_widget(block, top);
-        let cells = usize::from(inner.width).saturating_sub(1);
-        let line = |(role, text): (Role, String)| {
-            Line::styled(format!(" {}", cut(&text, cells)), look.theme.style(role))
-        };
-        let shown = (above.lines)(&self.above, look.now).into_iter().map(line).collect();
-        lines(frame, inner, shown);
+        let inner = framed(frame, top, above.title, false, look.theme);
+        let shown = (above.lines)(&self.above, look.now);
+        text_in(frame, inner, &shown, &Cell::default(), 1, look.theme);
         rest
     }
 }

@@ -44,7 +44,7 @@ impl Browser {
             "sort" => {
                 let sorts = (self.spec.sorts)(&self.subject);
                 if sorts.is_empty() {
-                    return Step::Tell("This list has one order only.".to_owned());
+                    return Step::tell("This list has one order only.");
                 }
                 let entries = sorts.clone();
                 Step::Menu(Menu::new("Sort by", entries, move |n| {
@@ -63,7 +63,7 @@ impl Browser {
                     self.list.sort = Some((column, !down));
                     self.restart()
                 }
-                None => Step::Tell("Choose an order first: o.".to_owned()),
+                None => Step::tell("Choose an order first: o."),
             },
             _ => {
                 let moved = self.list.act(verb);

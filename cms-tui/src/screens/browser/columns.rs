@@ -7,13 +7,8 @@ use super::Browser;
 use crate::{
     calls::{Fault, Reply},
     screens::cells::Column,
-    step::{Calling, Form, Step},
-    widgets::{
-        field::{Field, Kind},
-        input::Input,
-        shape::Shape,
-        window::Row,
-    },
+    step::{Calling, Form, IntoStep, Step},
+    widgets::{field::Field, shape::Shape, window::Row},
 };
 
 /// The usual columns, put in order.
@@ -31,10 +26,8 @@ impl Browser {
     pub(super) fn columns_form(&self) -> Step {
         let usual = self.usual();
         let names: Vec<_> = usual.iter().map(|column| column.title.as_str()).collect();
-        let mut lines = Input::of(&self.shape.text(&names));
-        lines.is_multiline = true;
         let hint = "one a line, in their order; a number behind it is its width; - hides it";
-        let field = Field::new("columns", "Columns", Kind::Text(lines)).hint(hint);
+        let field = Field::lines("columns", "Columns", &self.shape.text(&names)).hint(hint);
         let note = "Kept for this site, as the order of the rows.";
         let title = format!("Columns of {}", (self.spec.title)(&self.subject));
         Form::new(title, vec![field], |values| Step::Set("columns", values.text("columns")))
@@ -68,7 +61,7 @@ pub(crate) struct ExtraColumns {
 impl Browser {
     pub(super) fn ask_extra(&self) -> Step {
         let ask = self.spec.extra.map(|extra| (extra.ask)());
-        ask.map(|call| call.map(|call| call.slot(EXTRA_SLOT)).into()).unwrap_or_default()
+        ask.map(|call| call.slot(EXTRA_SLOT)).unwrap_or_default()
     }
 
     /// Takes the reply, and reads the rows again if it differs from the last one.

@@ -11,7 +11,7 @@ use crate::{
     screens::{Look, Screen, cells::Column},
     text::{fitted, number, safe, width, wrapped, wrapped_to},
     theme::{Role, Theme},
-    widgets::draw::{filtering, lines, pane},
+    widgets::draw::{filtering, framed, lines},
 };
 
 /// Below this size there is one pane.
@@ -54,9 +54,7 @@ fn heading(browser: &Browser) -> String {
 
 fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let (list, theme) = (&browser.list, look.theme);
-    let block = pane(&heading(browser), !browser.is_preview_focused, theme);
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
+    let inner = framed(frame, area, &heading(browser), !browser.is_preview_focused, theme);
     let cells = usize::from(inner.width);
     let (seen, widths) = seen(&browser.columns, cells);
     let head = seen.iter().zip(&widths);
@@ -67,15 +65,12 @@ fn list(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let foot = foot(browser, cells, usize::from(inner.height / 3), theme);
     let height = usize::from(inner.height).saturating_sub(1 + above + foot.len());
     shown.push(Line::styled(format!("  {}", head.join(" ")), theme.style(Role::Title)));
-    let top = list.top_for(height);
     let first = inner.y + above as u16;
     list.rows_at.set(Rect { y: first + 1, height: height as u16, ..inner });
     clicks.push(heads(&seen, &widths, Rect { y: first, ..inner }));
     list.heads_at.replace(clicks.concat());
-    for at in top..top + height {
-        let Some(row) = list.window.get(at) else { break };
+    for (row, is_here) in list.seen(height) {
         let is_marked = list.is_marked(&row.id);
-        let is_here = Some(at) == list.here();
         let sign = match (is_here, is_marked) {
             (true, _) => "▶",
             (_, true) => "✓",

@@ -31,7 +31,7 @@ use serde_json::Value as Json;
 pub(crate) use above::Above;
 pub(crate) use columns::ExtraColumns;
 pub(crate) use parts::Parts;
-pub(crate) use spec::{ListQuery, Spec, by_id};
+pub(crate) use spec::{ListQuery, Spec, by_id, listed};
 
 use preview::CachedPreview;
 use read::{Details, Reading};
@@ -189,10 +189,6 @@ impl Screen for Browser {
 
     fn act(&mut self, verb: &str, scene: &Scene<'_>) -> Step {
         (self.spec.act)(verb, scene)
-    }
-
-    fn row(&self) -> Option<&Json> {
-        self.list.row().map(|row| &row.json)
     }
 
     fn list(&self) -> Option<&List> {

@@ -1,14 +1,14 @@
 //! The preview of the row under the cursor. Its lines are made once for each state of a row, not
 //! for each drawing.
 
-use ratatui::{Frame, layout::Rect, text::Line};
+use ratatui::{Frame, layout::Rect};
 
 use super::Browser;
 use crate::{
     screens::Look,
     text::cut,
     theme::Role,
-    widgets::draw::{lines, pane},
+    widgets::draw::{framed, text_in},
 };
 
 /// The most lines of one row.
@@ -46,7 +46,6 @@ impl Browser {
 }
 
 pub(super) fn draw(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
-    let theme = look.theme;
     let row = browser.list.row();
     let title = row.map_or_else(
         || "—".to_owned(),
@@ -59,20 +58,12 @@ pub(super) fn draw(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: L
             }
         },
     );
-    let block = pane(cut(&title, 60).trim(), browser.is_preview_focused, theme);
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
+    let title = cut(&title, 60);
+    let inner = framed(frame, area, title.trim(), browser.is_preview_focused, look.theme);
     if row.is_none() {
         return;
     }
     browser.keep_preview(look.now);
     let kept = browser.preview.borrow();
-    let height = usize::from(inner.height);
-    let top = browser.preview_top.get().min(kept.lines.len().saturating_sub(height));
-    browser.preview_top.set(top);
-    let cells = usize::from(inner.width).saturating_sub(1);
-    let line = |(role, text): &(Role, String)| {
-        Line::styled(format!(" {}", cut(text, cells)), theme.style(*role))
-    };
-    lines(frame, inner, kept.lines.iter().skip(top).take(height).map(line).collect());
+    text_in(frame, inner, &kept.lines, &browser.preview_top, 1, look.theme);
 }

@@ -1,6 +1,9 @@
 //! The declaration of a list with a preview.
 
-use cms_http::wire::parameters::{self, Limit};
+use cms_http::wire::{
+    NoBody, Operation,
+    parameters::{self, Limit, OneOrList},
+};
 use serde_json::Value as Json;
 
 use super::{Above, ExtraColumns, Parts};
@@ -8,7 +11,7 @@ use crate::{
     actions::Scene,
     calls::Fault,
     screens::cells::Column,
-    step::{Calling, Step},
+    step::{Calling, Step, get},
     theme::Role,
     widgets::window::{PAGE, Row},
 };
@@ -105,6 +108,23 @@ impl Spec {
             follows: |_, _| false,
         }
     }
+}
+
+#[cfg(test)]
+impl Spec {
+    /// What the service is asked for this filter.
+    pub(crate) fn asks(&self, subject: &Json, filter: &str) -> Result<String, Fault> {
+        let asked = ListQuery { subject, filter, ..ListQuery::default() };
+        (self.list)(&asked).map(|call| call.ask.line())
+    }
+}
+
+/// Asks for a page of a list that the service sorts by any column.
+pub(crate) fn listed<O>(asked: &ListQuery<'_>) -> Result<Calling, Fault>
+where
+    O: Operation<Query = OneOrList, Body = NoBody>,
+{
+    get::<O>(&OneOrList { id: None, list: asked.page() })
 }
 
 /// Rows identified by a member.

@@ -1,19 +1,8 @@
 //! What can be done with deliveries.
 
-use cms_http::wire::{
-    parameters::NoQuery,
-    webhooks::{Redeliver, Redelivery, RedeliveryFilter},
-};
-use serde_json::{Value as Json, json};
+use cms_http::wire::webhooks::{Redeliver, Redelivery, RedeliveryFilter};
 
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    screens::{acts, browser::ListQuery, delivery},
-    step::{Confirm, Step, send},
-    text::count,
-    widgets::viewer::Viewer,
-};
+use crate::screens::{delivery, prelude::*};
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
@@ -32,8 +21,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
 
 fn redeliver(scene: &Scene<'_>) -> Step {
     let ids: Vec<_> = scene.rows().iter().map(|row| acts::id(row)).collect();
-    let call = send::<Redeliver>(&NoQuery {}, &delivery::named(ids));
-    call.map(|call| call.then(delivery::queued)).into()
+    send::<Redeliver>(&NoQuery {}, &delivery::named(ids)).then(delivery::queued)
 }
 
 /// A filter for the failed deliveries of this list.
@@ -70,18 +58,12 @@ fn failed(scene: &Scene<'_>) -> Result<RedeliveryFilter, Fault> {
 /// says how many there are.
 fn redeliver_all(filter: RedeliveryFilter, said: String, expected: u64) -> Step {
     let body = Redelivery { ids: None, filter: Some(filter.clone()), expected: Some(expected) };
-    let call = send::<Redeliver>(&NoQuery {}, &body);
-    let call = call.map(|call| {
-        call.ending(move |outcome| match outcome {
-            Ok(_) if expected == 0 => {
-                Step::Tell("Nothing that failed can be sent again.".to_owned())
-            }
-            Ok(reply) => delivery::queued(reply),
-            Err(Fault { matched: Some(matched), .. }) => ask(filter, said, matched),
-            Err(fault) => Step::Fault(fault),
-        })
-    });
-    call.into()
+    send::<Redeliver>(&NoQuery {}, &body).ending(move |outcome| match outcome {
+        Ok(_) if expected == 0 => Step::tell("Nothing that failed can be sent again."),
+        Ok(reply) => delivery::queued(reply),
+        Err(Fault { matched: Some(matched), .. }) => ask(filter, said, matched),
+        Err(fault) => Step::Fault(fault),
+    })
 }
 
 fn ask(filter: RedeliveryFilter, said: String, matched: u64) -> Step {
@@ -100,23 +82,17 @@ fn said(filter: &RedeliveryFilter) -> String {
         ("of submission", number(filter.submission)),
         ("since", filter.since.clone()),
     ];
-    let word = |(label, value): (&str, Option<String>)| {
-        Some(format!(" {label} {}", crate::text::safe(&value?)))
-    };
+    let word = |(label, value): (&str, Option<String>)| Some(format!(" {label} {}", safe(&value?)));
     words.into_iter().filter_map(word).collect()
 }
 
 /// Shows an attempt, or one member of it.
 fn view(row: &Json, member: &'static str, title: &str) -> Step {
     let title = format!("{title} {}", acts::id(row));
-    let call = delivery::attempt(acts::id(row));
-    let call = call.map(|call| {
-        call.then(move |reply| {
-            let shown = if member.is_empty() { &reply.data } else { &reply.data[member] };
-            Step::View(Viewer::json(title, shown))
-        })
-    });
-    call.into()
+    delivery::attempt(acts::id(row)).then(move |reply| {
+        let shown = if member.is_empty() { &reply.data } else { &reply.data[member] };
+        Step::View(Viewer::json(title, shown))
+    })
 }
 
 /// Compares two marked attempts, else the one under the cursor with the previous one of its job.
@@ -125,20 +101,17 @@ fn diff(scene: &Scene<'_>) -> Step {
     match marked[..] {
         [one, other] => return delivery::compare(one.min(other), one.max(other)),
         [] | [_] => {}
-        _ => return Step::Tell("Mark two attempts, not more.".to_owned()),
+        _ => return Step::tell("Mark two attempts, not more."),
     }
     let row = scene.row.cloned().unwrap_or_default();
     let id = acts::id(&row);
-    let call = delivery::attempts(row["queue_id"].as_i64()).map(|call| {
-        call.then(move |reply| {
-            let attempts = reply.data.as_array().into_iter().flatten();
-            match attempts.map(acts::id).filter(|one| *one < id).max() {
-                Some(before) => delivery::compare(before, id),
-                None => Step::Tell("This job had no attempt before.".to_owned()),
-            }
-        })
-    });
-    call.into()
+    delivery::attempts(row["queue_id"].as_i64()).then(move |reply| {
+        let attempts = items(&reply.data).iter();
+        match attempts.map(acts::id).filter(|one| *one < id).max() {
+            Some(before) => delivery::compare(before, id),
+            None => Step::tell("This job had no attempt before."),
+        }
+    })
 }
 
 #[cfg(test)]
@@ -147,7 +120,7 @@ mod tests {
 
     #[test]
     fn what_the_list_shows_is_sent_again() {
-        let now = crate::moment::millis("2026-11-21T12:00:00Z").expect("a time");
+        let now = moment::millis("2026-11-21T12:00:00Z").expect("a time");
         let filter = |filter: &str, subject: Json| {
             failed(&Scene { filter, subject, now, ..Scene::default() })
         };

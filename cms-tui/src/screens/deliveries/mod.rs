@@ -2,25 +2,9 @@
 
 mod act;
 
-use cms_http::wire::{
-    parameters::{Limit, Moment},
-    webhooks::{Deliveries, WhichDeliveries},
-};
-use serde_json::Value as Json;
+use cms_http::wire::webhooks::{Deliveries, WhichDeliveries};
 
-use super::{
-    acts,
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, clock, column, plain, plain_text, status},
-    delivery,
-    filter_words::{Word, pieces, since, unknown},
-};
-use crate::{
-    calls::Fault,
-    step::{Calling, Place, Step, get},
-    theme::Role,
-    widgets::{viewer::json_lines, window::PAGE},
-};
+use super::{cells::status, delivery, prelude::*};
 
 pub(crate) static SPEC: Spec = Spec {
     detail: Some(|row, _| delivery::attempt(acts::id(row))),
@@ -36,7 +20,7 @@ const TOKENS: &str = "status:failed event:NAME webhook:ID submission:ID job:ID s
 
 fn title(subject: &Json) -> String {
     match subject["name"].as_str() {
-        Some(name) => format!("Deliveries · {}", crate::text::safe(name)),
+        Some(name) => format!("Deliveries · {}", safe(name)),
         None => "Deliveries".to_owned(),
     }
 }
@@ -53,23 +37,16 @@ fn which(asked: &ListQuery<'_>) -> Result<WhichDeliveries, Fault> {
         match piece.word() {
             Word::Token("status", value) => which.status = Some(value.to_owned()),
             Word::Token("event", value) => which.event = Some(value.to_owned()),
-            Word::Token("webhook", value) => which.subscription = Some(id(value, "webhook:3")?),
-            Word::Token("submission", value) => which.submission = Some(id(value, "submission:9")?),
-            Word::Token("job", value) => which.job = Some(id(value, "job:41")?),
-            Word::Token("since", value) => {
-                let at = since(value, asked.now).ok_or_else(|| unknown(value, "since:2h"))?;
-                which.since = Some(Moment(at));
-            }
+            Word::Token("webhook", value) => which.subscription = parsed(value, "webhook:3")?,
+            Word::Token("submission", value) => which.submission = parsed(value, "submission:9")?,
+            Word::Token("job", value) => which.job = parsed(value, "job:41")?,
+            Word::Token("since", value) => which.since = since_at(value, asked.now, "since:2h")?,
             Word::Token(name, _) => return Err(unknown(name, TOKENS)),
             // A bare word is the name of an event.
             Word::Text(text) => which.event = Some(text.to_owned()),
         }
     }
     Ok(which)
-}
-
-fn id(value: &str, example: &str) -> Result<i64, Fault> {
-    value.parse().map_err(|_| unknown(value, example))
 }
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
@@ -91,28 +68,18 @@ fn columns(subject: &Json) -> Vec<Column> {
     columns
 }
 
-fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Lines {
     let attempt = plain_text(&row["attempt"]);
     let (sign, role): Cell = status(row, "status", now);
     let mut lines = vec![(role, format!("{sign}  attempt {attempt} of job {}", row["queue_id"]))];
-    if let Some(why) = row["error_message"].as_str() {
-        let said = crate::text::wrapped(why, 76).into_iter();
-        lines.extend(said.map(|line| (Role::Bad, line)));
-    }
+    lines.extend(reason(&row["error_message"]));
     let Some(detail) = detail else {
-        lines.push((Role::Quiet, "Loading …".to_owned()));
+        lines.push(loading());
         return lines;
     };
     if let Some(response) = detail["response"].as_str().filter(|text| !text.is_empty()) {
         lines.push((Role::Title, format!("Response {}", plain_text(&row["response_code"]))));
-        let json = serde_json::from_str::<Json>(response);
-        let said = json.map_or_else(
-            |_| {
-                response.lines().map(|line| (Role::Plain, crate::text::safe(line).into())).collect()
-            },
-            |json| json_lines(&json),
-        );
-        lines.extend(said);
+        lines.extend(laid_out(response));
     }
     lines.push((Role::Title, "Request".to_owned()));
     match &detail["payload"] {
@@ -120,7 +87,7 @@ fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, 
         payload => lines.extend(json_lines(payload)),
     }
     if let Some(removed) = detail["removed"].as_array().filter(|removed| !removed.is_empty()) {
-        let removed = plain_text(&Json::from(removed.clone()));
+        let removed = plain_text(&removed.clone().into());
         lines.push((Role::Warn, format!("Removed by the payload filter: {removed}")));
     }
     lines
@@ -132,10 +99,7 @@ mod tests {
 
     #[test]
     fn a_filter_asks_the_service_or_is_refused() {
-        let line = |filter: &str| {
-            list(&ListQuery { subject: &Json::Null, filter, ..ListQuery::default() })
-                .map(|call| call.ask.line())
-        };
+        let line = |filter: &str| SPEC.asks(&Json::Null, filter);
         let known = [("submission", "submission"), ("job", "job"), ("webhook", "subscription")];
         for (word, member) in known {
             let (filter, asks) = (format!("{word}:9"), format!("{member}=9"));

@@ -3,34 +3,19 @@
 
 mod tabs;
 
-use cms_http::wire::{
-    parameters::{Limit, NoQuery, OneOrList},
-    webhooks::{Deliveries, Read, Redeliver, Redelivery, WhichDeliveries},
-};
-use ratatui::{
-    Frame,
-    layout::{Constraint, Layout, Position, Rect},
-    text::{Line, Span},
-};
-use serde_json::Value as Json;
+use cms_http::wire::webhooks::{Deliveries, Read, Redeliver, Redelivery, WhichDeliveries};
 
 use tabs::{TABS, Tab};
 
-use super::{Clicked, Look, Screen, acts, cells::plain_text, filter_words::fits};
+use super::{filter_words::fits, prelude::*};
 use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
     keys::Key,
-    step::{Calling, Step, get, send},
-    text::{count, cut, fitted, safe},
-    theme::Role,
     widgets::{
-        draw::{filtering, lines, pane, search},
+        draw::{filtering, search},
         input::TOO_LONG,
-        list::{Hit, List, Moved},
+        list::Moved,
         pager::Pager,
-        viewer::{Viewer, differences},
-        window::Row,
+        viewer::differences,
     },
 };
 
@@ -43,6 +28,7 @@ const WEBHOOK: u8 = 2;
 const SAY: &str = " Space marks two, d compares them; without marks, with the attempt before";
 
 /// The screen.
+#[derive(Default)]
 pub(crate) struct Delivery {
     /// The attempt: first from its list, later as read whole.
     attempt: Json,
@@ -82,16 +68,7 @@ impl Delivery {
     pub(crate) fn new(attempt: Json) -> Self {
         let mut attempts = List::default();
         attempts.look_for(&acts::id(&attempt).to_string());
-        Self {
-            attempt,
-            webhook: Json::Null,
-            all: Vec::new(),
-            attempts,
-            tab: 0,
-            pager: Pager::default(),
-            fault: None,
-            now: 0,
-        }
+        Self { attempt, attempts, ..Self::default() }
     }
 
     fn tab(&self) -> Tab {
@@ -114,15 +91,15 @@ impl Delivery {
                 let at = self.all.iter().position(|row| acts::id(&row.json) == here);
                 match at.and_then(|at| self.all.get(at.checked_sub(1)?)) {
                     Some(before) => compare(acts::id(&before.json), here),
-                    None => Step::Tell("This job had no attempt before.".to_owned()),
+                    None => Step::tell("This job had no attempt before."),
                 }
             }
-            _ => Step::Tell("Mark two attempts, not more.".to_owned()),
+            _ => Step::tell("Mark two attempts, not more."),
         }
     }
 
     /// What the tab shows, if it is no list.
-    fn text(&self) -> Vec<(Role, String)> {
+    fn text(&self) -> Lines {
         let mut all = tabs::lines(self.tab(), &self.attempt, &self.webhook, self.now);
         if let Some(fault) = &self.fault {
             all.insert(0, (Role::Bad, format!("✗ {}", safe(fault))));
@@ -162,7 +139,7 @@ impl Delivery {
         }
         self.attempt = row.json.clone();
         self.pager.reset();
-        attempt(acts::id(&self.attempt)).map(|call| call.slot(ATTEMPT)).into()
+        attempt(acts::id(&self.attempt)).slot(ATTEMPT)
     }
 }
 
@@ -182,13 +159,13 @@ impl Screen for Delivery {
     fn load(&mut self) -> Step {
         let hook = OneOrList { id: self.attempt["subscription"].as_i64(), ..OneOrList::default() };
         let job = self.attempt["queue_id"].as_i64();
-        let mut steps = vec![attempts(job).map(|call| call.slot(ATTEMPTS)).into()];
+        let mut steps = vec![attempts(job).slot(ATTEMPTS)];
         // A sent attempt never changes, so it is read once.
         if self.attempt.get("removed").is_none() {
-            steps.push(attempt(acts::id(&self.attempt)).map(|call| call.slot(ATTEMPT)).into());
+            steps.push(attempt(acts::id(&self.attempt)).slot(ATTEMPT));
         }
         if self.webhook.is_null() {
-            steps.push(get::<Read>(&hook).map(|call| call.slot(WEBHOOK)).into());
+            steps.push(get::<Read>(&hook).slot(WEBHOOK));
         }
         Step::Several(steps)
     }
@@ -200,7 +177,7 @@ impl Screen for Delivery {
                 self.attempt = reply.data;
             }
             (ATTEMPTS, Ok(reply)) => {
-                let rows = reply.data.as_array().cloned().unwrap_or_default().into_iter().rev();
+                let rows = items(&reply.data).iter().rev().cloned();
                 let row = |json: Json| Row { id: acts::id(&json).to_string(), json };
                 self.all = rows.map(row).collect();
                 return (Step::None, self.filter_here());
@@ -228,13 +205,13 @@ impl Screen for Delivery {
                     "wrap" => "This tab is a list: its lines are not wrapped.",
                     _ => "What / finds here is all that the list shows: j and k walk through it.",
                 };
-                return Step::Tell(say.to_owned());
+                return Step::tell(say);
             }
             // Attempts that the filter hides are not meant.
             "diff" | "redeliver" | "payload"
                 if self.row().is_none() && (verb != "diff" || self.attempts.marks.len() < 2) =>
             {
-                return Step::Tell("No attempt is selected.".to_owned());
+                return Step::tell("No attempt is selected.");
             }
             "search" | "search_next" | "search_before" | "wrap" => {
                 let all = self.text();
@@ -246,7 +223,7 @@ impl Screen for Delivery {
             "diff" => return self.diff(),
             "redeliver" => {
                 let body = named(vec![acts::id(&self.attempt)]);
-                return send::<Redeliver>(&NoQuery {}, &body).map(|call| call.then(queued)).into();
+                return send::<Redeliver>(&NoQuery {}, &body).then(queued);
             }
             "payload" => {
                 let title = format!("Body of {}", acts::id(&self.attempt));
@@ -338,16 +315,10 @@ impl Screen for Delivery {
         Some(self.moved(&moved))
     }
 
-    fn poll_s(&self) -> i64 {
-        5
-    }
-
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
         let theme = look.theme;
         let event = plain_text(&self.attempt["event"]);
-        let block = pane(&format!("{} · {event}", self.title()), true, theme);
-        let inner = block.inner(area);
-        frame.render_widget(block, area);
+        let inner = framed(frame, area, &format!("{} · {event}", self.title()), true, theme);
         let [head, body] =
             Layout::vertical([Constraint::Length(2), Constraint::Fill(1)]).areas(inner);
         self.draw_tabs(frame, head, look);
@@ -386,13 +357,10 @@ impl Delivery {
         let head = "   TRY TIME        OUTCOME        CODE       MS  ";
         let mut shown = vec![Line::styled(head, theme.style(Role::Title))];
         let height = usize::from(area.height).saturating_sub(2);
-        let top = self.attempts.top_for(height);
         let rows = Rect { y: area.y + 1, height: height as u16, ..area };
         self.attempts.rows_at.set(rows);
-        for at in top..top + height {
-            let Some(row) = self.attempts.window.get(at) else { break };
+        for (row, is_here) in self.attempts.seen(height) {
             let (text, role) = tabs::attempt_line(&row.json, look.now);
-            let is_here = Some(at) == self.attempts.here();
             let mark = if self.attempts.marks.contains_key(&row.id) { "✓" } else { " " };
             let sign = if is_here { "▶" } else { " " };
             let line =
@@ -417,24 +385,16 @@ impl Delivery {
 
 /// Reads both, then shows what differs, member by member.
 pub(crate) fn compare(before: i64, after: i64) -> Step {
-    let call = attempt(before).map(|call| {
-        call.then(move |old| {
-            let call = attempt(after).map(|call| {
-                call.then(move |new| {
-                    let title = format!("Attempt {before} → {after}");
-                    Step::View(Viewer::new(title, differences(&old.data, &new.data)))
-                })
-            });
-            call.into()
+    attempt(before).then(move |old| {
+        attempt(after).then(move |new| {
+            let title = format!("Attempt {before} → {after}");
+            Step::View(Viewer::new(title, differences(&old.data, &new.data)))
         })
-    });
-    call.into()
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn one(id: i64, status: &str) -> Json {

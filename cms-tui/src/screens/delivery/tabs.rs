@@ -1,16 +1,6 @@
 //! The lines of each tab of a delivery.
 
-use serde_json::Value as Json;
-
-use crate::{
-    moment,
-    screens::cells::{plain_text, status},
-    text::{safe, wrapped},
-    theme::Role,
-    widgets::viewer::json_lines,
-};
-
-type Lines = Vec<(Role, String)>;
+use crate::screens::{cells::status, prelude::*};
 
 /// A tab.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,7 +32,7 @@ pub(super) fn lines(tab: Tab, attempt: &Json, webhook: &Json, now: i64) -> Lines
     // Only the attempt as it was read tells what was removed.
     let is_read = attempt.get("removed").is_some();
     match tab {
-        Tab::Request | Tab::Response if !is_read => vec![(Role::Quiet, "Loading …".to_owned())],
+        Tab::Request | Tab::Response if !is_read => vec![loading()],
         Tab::Request => request(attempt, webhook),
         Tab::Response => response(attempt, now),
         Tab::Headers => headers(attempt, webhook),
@@ -81,17 +71,12 @@ fn response(attempt: &Json, now: i64) -> Lines {
     let (outcome, role) = status(attempt, "status", now);
     let (code, ms) = (plain_text(&attempt["response_code"]), plain_text(&attempt["duration_ms"]));
     let mut lines = vec![(role, format!("{outcome}  {code}  after {ms} ms"))];
-    if let Some(why) = attempt["error_message"].as_str() {
-        lines.extend(wrapped(why, 76).into_iter().map(|line| (Role::Bad, line)));
-    }
+    lines.extend(reason(&attempt["error_message"]));
     let Some(text) = attempt["response"].as_str().filter(|text| !text.is_empty()) else {
         lines.push((Role::Quiet, "No body came back, or you may not see it.".to_owned()));
         return lines;
     };
-    match serde_json::from_str::<Json>(text) {
-        Ok(json) => lines.extend(json_lines(&json)),
-        Err(_) => lines.extend(text.lines().map(|line| (Role::Plain, safe(line).into_owned()))),
-    }
+    lines.extend(laid_out(text));
     let note = "At most the first 4 KiB of a reply are kept; its headers are not.";
     lines.push((Role::Quiet, note.to_owned()));
     lines
@@ -149,8 +134,6 @@ fn signature(attempt: &Json, webhook: &Json) -> Lines {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -3,21 +3,10 @@
 mod submissions;
 
 use cms_http::wire::item::{Read, WhichItems as Query};
-use serde_json::Value as Json;
 
 pub(crate) use submissions::SPEC as SUBMISSIONS;
 
-use super::{
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, active, column, members, plain, plain_text},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Place, Step, get},
-    theme::Role,
-    widgets::{viewer::Viewer, window::PAGE},
-};
+use super::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     preview,
@@ -48,7 +37,7 @@ fn columns(_: &Json) -> Vec<Column> {
 }
 
 fn number_of(row: &Json, name: &str, _: i64) -> Cell {
-    (row[name].as_array().map_or(0, Vec::len).to_string(), Role::Plain)
+    (items(&row[name]).len().to_string(), Role::Plain)
 }
 
 fn kept(row: &Json, name: &str, _: i64) -> Cell {
@@ -58,7 +47,7 @@ fn kept(row: &Json, name: &str, _: i64) -> Cell {
     }
 }
 
-fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Lines {
     let names = [
         ("Title", "title"),
         ("Mails to", "recipients"),
@@ -68,7 +57,7 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, Strin
     ];
     let mut lines = members(row, &names, now);
     lines.push((Role::Title, "Fields".to_owned()));
-    for field in row["fields"].as_array().into_iter().flatten() {
+    for field in items(&row["fields"]) {
         let [id, kind, label] = ["id", "type", "label"].map(|name| plain_text(&field[name]));
         let needed = if field["required"] == true { " *" } else { "" };
         lines.push((Role::Plain, format!("{id:<18} {kind:<16} {label}{needed}")));

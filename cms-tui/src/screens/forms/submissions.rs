@@ -1,25 +1,8 @@
 //! Submissions of a form, newest first.
 
-use cms_http::wire::{
-    forms::{Delete, Read, WhichSubmissions},
-    parameters::{Limit, Moment},
-};
-use serde_json::Value as Json;
+use cms_http::wire::forms::{Delete, Read, WhichSubmissions};
 
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    screens::{
-        acts::{self, by_id},
-        browser::{ListQuery, Spec},
-        cells::{Column, clock, column, members, plain, plain_text, yes},
-        filter_words::{Word, pieces, since, unknown},
-    },
-    step::{Calling, Confirm, Step, get},
-    text::{count, safe},
-    theme::Role,
-    widgets::{viewer::Viewer, window::PAGE},
-};
+use crate::screens::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     detail: Some(|row, _| whole(row)),
@@ -54,13 +37,8 @@ fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
     };
     for piece in &pieces(asked.filter) {
         match piece.word() {
-            Word::Token("spam", value) => {
-                which.spam = Some(value.parse().map_err(|_| unknown(value, "spam:true"))?);
-            }
-            Word::Token("since", value) => {
-                let at = since(value, asked.now).ok_or_else(|| unknown(value, "since:2d"))?;
-                which.since = Some(Moment(at));
-            }
+            Word::Token("spam", value) => which.spam = parsed(value, "spam:true")?,
+            Word::Token("since", value) => which.since = since_at(value, asked.now, "since:2d")?,
             Word::Token(word, _) | Word::Text(word) => return Err(unknown(word, TOKENS)),
         }
     }
@@ -80,16 +58,16 @@ fn columns(form: &Json) -> Vec<Column> {
     columns
 }
 
-fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Lines {
     let mut lines = members(row, &[("Form", "form"), ("Sent", "created_at")], now);
     if row["spam"] == true {
         lines.push((Role::Warn, "It looks like a program's: no event, no mail.".to_owned()));
     }
     let Some(detail) = detail else {
-        lines.push((Role::Quiet, "Loading …".to_owned()));
+        lines.push(loading());
         return lines;
     };
-    for answer in detail["answers"].as_array().into_iter().flatten() {
+    for answer in items(&detail["answers"]) {
         let label = answer["label"].as_str().filter(|label| !label.is_empty());
         let label = label.map_or_else(|| plain_text(&answer["field"]), |one| safe(one).into());
         lines.push((Role::Title, label));
@@ -101,8 +79,7 @@ fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, 
 
 fn show(row: &Json) -> Step {
     let title = format!("Submission {}", acts::id(row));
-    let call = whole(row);
-    call.map(|call| call.then(move |reply| Step::View(Viewer::json(title, &reply.data)))).into()
+    whole(row).view(title)
 }
 
 fn act(verb: &str, scene: &Scene<'_>) -> Step {
@@ -122,17 +99,12 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn a_filter_asks_the_service_or_is_refused() {
         let form = json!({"name": "contact"});
-        let line = |filter: &str| {
-            let asked = ListQuery { subject: &form, filter, ..ListQuery::default() };
-            list(&asked).map(|call| call.ask.line())
-        };
+        let line = |filter: &str| SPEC.asks(&form, filter);
         let asked = line("spam:true").expect("a call");
         assert!(asked.contains("form=contact") && asked.contains("spam=true"), "{asked}");
         for wrong in ["text", "spam:maybe", "since:x", "colour:red"] {

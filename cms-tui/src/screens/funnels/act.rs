@@ -1,24 +1,12 @@
 //! What can be done with funnels.
 
-use cms_http::wire::{
-    funnels::{
-        Create, Delete, Deletion, Duplicate, Duplicated, MayName, Publication, Publish, Save,
-        WhichFunnel,
-    },
-    parameters::NoQuery,
+use cms_http::wire::funnels::{
+    Create, Delete, Deletion, Duplicate, Duplicated, MayName, Publication, Publish, Save,
+    WhichFunnel,
 };
-use serde_json::{Value as Json, json};
 
 use super::name;
-use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
-    screens::{acts, cells::plain_text},
-    step::{Calling, Confirm, Form, Place, Step, send, send_json},
-    text::{count, wrapped},
-    theme::Role,
-    widgets::{field::Field, form::Values, viewer::Viewer},
-};
+use crate::screens::prelude::*;
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
@@ -32,12 +20,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
 /// Acts that the list and the screen of one funnel share.
 pub(super) fn shared(verb: &str, funnel: &Json) -> Step {
     match verb {
-        "show" => super::whole(funnel)
-            .map(|call| {
-                let title = format!("Funnel {}", name(funnel));
-                call.then(move |reply| Step::View(Viewer::json(title, &reply.data)))
-            })
-            .into(),
+        "show" => super::whole(funnel).view(format!("Funnel {}", name(funnel))),
         "inbox" => Step::Open(Place::of("inbox").filtered(format!("funnel:{}", acts::id(funnel)))),
         "analytics" => Step::Open(Place::about("analytics", funnel)),
         "check" => check(funnel),
@@ -65,13 +48,10 @@ fn make(values: &Values) -> Step {
     if !slug.trim().is_empty() {
         funnel["slug"] = slug.trim().into();
     }
-    let call = send_json::<Create>(&NoQuery {}, funnel).map(|call| {
-        call.then(|reply| {
-            let (name, slug) = (name(&reply.data), plain_text(&reply.data["slug"]));
-            Step::did(format!("{name} is made as a draft: cms funnels edit {slug} draws it"))
-        })
-    });
-    call.into()
+    send_json::<Create>(&NoQuery {}, funnel).then(|reply| {
+        let (name, slug) = (name(&reply.data), plain_text(&reply.data["slug"]));
+        Step::did(format!("{name} is made as a draft: cms funnels edit {slug} draws it"))
+    })
 }
 
 fn which(funnel: &Json) -> Option<WhichFunnel> {
@@ -92,7 +72,7 @@ pub(super) fn judging(funnel: &Json) -> Result<Calling, Fault> {
 pub(super) fn problems(judged: &Result<Reply, Fault>) -> Vec<(bool, String, Option<i64>, String)> {
     match judged {
         Ok(reply) => {
-            let warnings = reply.data["warnings"].as_array().into_iter().flatten();
+            let warnings = items(&reply.data["warnings"]).iter();
             let one = |one: &Json| {
                 let [path, message] = ["path", "message"].map(|name| plain_text(&one[name]));
                 (false, path, one["node"].as_i64(), message)
@@ -110,16 +90,13 @@ pub(super) fn problems(judged: &Result<Reply, Fault>) -> Vec<(bool, String, Opti
 
 fn check(funnel: &Json) -> Step {
     let title = format!("Check of {}", name(funnel));
-    let call = judging(funnel).map(|call| {
-        call.ending(move |judged| match &judged {
-            Err(fault) if fault.code != "not_publishable" => Step::Fault(fault.clone()),
-            _ => Step::View(Viewer::new(title, problem_lines(&judged))),
-        })
-    });
-    call.into()
+    judging(funnel).ending(move |judged| match &judged {
+        Err(fault) if fault.code != "not_publishable" => Step::Fault(fault.clone()),
+        _ => Step::View(Viewer::new(title, problem_lines(&judged))),
+    })
 }
 
-fn problem_lines(judged: &Result<Reply, Fault>) -> Vec<(Role, String)> {
+fn problem_lines(judged: &Result<Reply, Fault>) -> Lines {
     let found = problems(judged);
     let refused = found.iter().filter(|(is_bad, ..)| *is_bad).count();
     let mut lines = vec![match (refused, found.len()) {
@@ -130,9 +107,7 @@ fn problem_lines(judged: &Result<Reply, Fault>) -> Vec<(Role, String)> {
     for (is_bad, path, _, message) in found {
         let (sign, role) = if is_bad { ("✗", Role::Bad) } else { ("◐", Role::Warn) };
         lines.push((role, format!("{sign} {path}")));
-        lines.extend(
-            wrapped(&message, 74).into_iter().map(|line| (Role::Plain, format!("    {line}"))),
-        );
+        lines.extend(paragraph(Role::Plain, "    ", &message, 74));
     }
     lines
 }
@@ -145,20 +120,17 @@ fn publish(funnel: Json) -> Step {
     );
     Step::Confirm(Confirm::new(text, move || {
         let body = publication(&funnel, funnel["rev"].as_i64());
-        let call = send::<Publish>(&MayName::default(), &body).map(|call| {
-            call.ending(move |outcome| match outcome {
-                Ok(reply) => {
-                    let version = plain_text(&reply.data["version"]);
-                    Step::did(format!("{} is published as version {version}", name(&funnel)))
-                }
-                Err(fault) if fault.code == "not_publishable" => {
-                    let title = format!("Check of {}", name(&funnel));
-                    Step::View(Viewer::new(title, problem_lines(&Err(fault))))
-                }
-                Err(fault) => Step::Fault(moved(fault)),
-            })
-        });
-        call.into()
+        send::<Publish>(&MayName::default(), &body).ending(move |outcome| match outcome {
+            Ok(reply) => {
+                let version = plain_text(&reply.data["version"]);
+                Step::did(format!("{} is published as version {version}", name(&funnel)))
+            }
+            Err(fault) if fault.code == "not_publishable" => {
+                let title = format!("Check of {}", name(&funnel));
+                Step::View(Viewer::new(title, problem_lines(&Err(fault))))
+            }
+            Err(fault) => Step::Fault(moved(fault)),
+        })
     }))
 }
 
@@ -208,11 +180,8 @@ fn delete(funnel: Json) -> Step {
 }
 
 fn ended(call: Result<Calling, Fault>, done: String) -> Step {
-    let call = call.map(|call| {
-        call.ending(move |outcome| match outcome {
-            Ok(_) => Step::did(done),
-            Err(fault) => Step::Fault(moved(fault)),
-        })
-    });
-    call.into()
+    call.ending(move |outcome| match outcome {
+        Ok(_) => Step::did(done),
+        Err(fault) => Step::Fault(moved(fault)),
+    })
 }

@@ -5,25 +5,12 @@ mod draw;
 
 use std::cell::Cell;
 
-use ratatui::{
-    Frame,
-    layout::{Constraint, Layout, Position, Rect},
-};
-use serde_json::Value as Json;
-
 use super::{
     act,
     lanes::{self, Drawn, LineKind},
     wording,
 };
-use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
-    screens::{Clicked, Look, Screen, acts, analytics, cells::plain_text},
-    step::{Place, Step},
-    theme::Role,
-    widgets::{list::List, window::Row},
-};
+use crate::screens::{analytics, prelude::*};
 
 /// Where replies go: the funnel, whether it could be published, its numbers.
 const WHOLE: u8 = 0;
@@ -39,7 +26,14 @@ struct Problem {
     say: String,
 }
 
+impl Problem {
+    fn sign(&self) -> (&'static str, Role) {
+        if self.is_bad { ("✗", Role::Bad) } else { ("◐", Role::Warn) }
+    }
+}
+
 /// The screen.
+#[derive(Default)]
 pub(crate) struct Graph {
     funnel: Json,
     /// The nodes in the order in which they are drawn.
@@ -68,15 +62,11 @@ pub(super) fn drawn(funnel: &Json) -> Vec<String> {
     lay(funnel).iter().map(line).collect()
 }
 
-fn list<'a>(funnel: &'a Json, name: &str) -> &'a [Json] {
-    funnel[name].as_array().map(Vec::as_slice).unwrap_or_default()
-}
-
 fn lay(funnel: &Json) -> Vec<Drawn> {
     let nodes: Vec<_> =
-        list(funnel, "nodes").iter().map(|node| (acts::id(node), wording::sign(node))).collect();
+        items(&funnel["nodes"]).iter().map(|node| (acts::id(node), wording::sign(node))).collect();
     let end = |edge: &Json, name: &str| edge[name].as_i64().unwrap_or_default();
-    let edges = list(funnel, "edges").iter();
+    let edges = items(&funnel["edges"]).iter();
     let edges: Vec<_> =
         edges.map(|edge| (end(edge, "from_node_id"), end(edge, "to_node_id"))).collect();
     lanes::draw(funnel["start_node_id"].as_i64(), &nodes, &edges)
@@ -85,7 +75,7 @@ fn lay(funnel: &Json) -> Vec<Drawn> {
 /// The name of the node that an edge leads to.
 fn to_name(funnel: &Json, edge: usize) -> String {
     let to = &funnel["edges"][edge]["to_node_id"];
-    let node = list(funnel, "nodes").iter().find(|node| node["id"] == *to);
+    let node = items(&funnel["nodes"]).iter().find(|node| node["id"] == *to);
     node.map(|node| plain_text(&node["name"])).unwrap_or_default()
 }
 
@@ -96,16 +86,7 @@ fn numbered<'a>(all: &'a Json, by: &str, of: &Json) -> Option<&'a Json> {
 
 impl Graph {
     pub(crate) fn new(funnel: Json) -> Self {
-        Self {
-            funnel,
-            nodes: List::default(),
-            drawn: Vec::new(),
-            found: Vec::new(),
-            numbers: Json::Null,
-            judged: None,
-            fault: None,
-            top: Cell::new(0),
-        }
+        Self { funnel, ..Self::default() }
     }
 
     fn put(&mut self, funnel: Json) -> Step {
@@ -122,12 +103,12 @@ impl Graph {
             return Step::None;
         }
         self.judged = rev;
-        act::judging(&self.funnel).map(|call| call.slot(JUDGED)).into()
+        act::judging(&self.funnel).slot(JUDGED)
     }
 
     /// Callers that may not publish see no problems.
     fn judge(&mut self, judged: &Result<Reply, Fault>) {
-        let nodes = list(&self.funnel, "nodes");
+        let nodes = items(&self.funnel["nodes"]);
         // A fault names its node by its index: `nodes[2].config_json`.
         let at = |path: &str| {
             let place = path.strip_prefix("nodes[")?.split(']').next()?.parse::<usize>().ok()?;
@@ -144,9 +125,8 @@ impl Graph {
 
     /// The most serious problem of a node.
     fn sign_of(&self, node: &Json) -> Option<(&'static str, Role)> {
-        let mut of = self.found.iter().filter(|one| one.node == Some(acts::id(node))).peekable();
-        of.peek()?;
-        Some(if of.any(|one| one.is_bad) { ("✗", Role::Bad) } else { ("◐", Role::Warn) })
+        let of = self.found.iter().filter(|one| one.node == Some(acts::id(node)));
+        of.max_by_key(|one| one.is_bad).map(Problem::sign)
     }
 
     /// Opens the submissions of the visits that stopped at the node under the cursor.
@@ -157,9 +137,7 @@ impl Graph {
             Some("end") => format!("end_node_id={id}"),
             Some("step") => format!("at:{id}"),
             _ => {
-                return Step::Tell(
-                    "Nobody stops at a condition: choose a step or an end.".to_owned(),
-                );
+                return Step::tell("Nobody stops at a condition: choose a step or an end.");
             }
         };
         Step::Open(Place::of("inbox").filtered(format!("funnel:{funnel} {word}")))
@@ -182,11 +160,8 @@ impl Screen for Graph {
     }
 
     fn load(&mut self) -> Step {
-        let numbers = analytics::usual(&self.funnel).map(|call| call.slot(NUMBERS));
-        Step::Several(vec![
-            super::whole(&self.funnel).map(|call| call.slot(WHOLE)).into(),
-            numbers.into(),
-        ])
+        let numbers = analytics::usual(&self.funnel).slot(NUMBERS);
+        Step::Several(vec![super::whole(&self.funnel).slot(WHOLE), numbers])
     }
 
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
@@ -218,6 +193,11 @@ impl Screen for Graph {
 
     fn act(&mut self, verb: &str, _: &Scene<'_>) -> Step {
         act::shared(verb, &self.funnel)
+    }
+
+    /// Its actions are about the funnel, not about a node.
+    fn row(&self) -> Option<&Json> {
+        None
     }
 
     fn list(&self) -> Option<&List> {

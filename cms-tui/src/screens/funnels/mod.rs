@@ -13,21 +13,10 @@ mod lanes;
 mod wording;
 
 use cms_http::wire::funnels::{Get, List, OneFunnel, WhichFunnels};
-use serde_json::Value as Json;
 
 pub(super) use graph::Graph;
 
-use super::{
-    acts,
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, age, column, members, plain, plain_text},
-    filter_words::{Word, pieces, unknown},
-};
-use crate::{
-    calls::Fault,
-    step::{Calling, Place, Step, get},
-    theme::Role,
-};
+use super::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     detail: Some(|row, _| whole(row)),
@@ -38,7 +27,6 @@ pub(crate) static SPEC: Spec = Spec {
     sorts: |_| {
         ["name", "slug", "language_short", "status", "updated_at"].map(str::to_owned).to_vec()
     },
-    poll_s: 5,
     ..Spec::new("funnels", |_| "Funnels".to_owned(), columns, list, act::act)
 };
 
@@ -99,7 +87,7 @@ fn state(row: &Json, name: &str, _: i64) -> Cell {
     }
 }
 
-fn preview(row: &Json, detail: Option<&Json>, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, detail: Option<&Json>, now: i64) -> Lines {
     let (said, role) = state(row, "status", now);
     let mut lines = vec![(role, said)];
     lines.extend(members(row, &[("Published", "published_at"), ("Saved", "updated_at")], now));
@@ -109,14 +97,14 @@ fn preview(row: &Json, detail: Option<&Json>, now: i64) -> Vec<(Role, String)> {
     };
     lines.push((Role::Plain, format!("{:<12} {kept}", "Visits")));
     let Some(detail) = detail else {
-        lines.push((Role::Quiet, "Loading …".to_owned()));
+        lines.push(loading());
         return lines;
     };
     lines.push((Role::Title, "Nodes".to_owned()));
     for node in graph::drawn(detail) {
         lines.push((Role::Plain, node));
     }
-    for (at, rule) in detail["email_routings"].as_array().into_iter().flatten().enumerate() {
+    for (at, rule) in items(&detail["email_routings"]).iter().enumerate() {
         if at == 0 {
             lines.push((Role::Title, "Mail rules".to_owned()));
         }
@@ -135,10 +123,7 @@ mod tests {
 
     #[test]
     fn a_word_is_a_state_or_is_searched_for() {
-        let line = |filter: &str| {
-            list(&ListQuery { subject: &Json::Null, filter, ..ListQuery::default() })
-                .map(|call| call.ask.line())
-        };
+        let line = |filter: &str| SPEC.asks(&Json::Null, filter);
         let table: [(&str, &[&str], &str); 4] = [
             ("", &["language=%2A"], "search"),
             ("lang:de draft", &["language=de", "status=draft"], "search"),

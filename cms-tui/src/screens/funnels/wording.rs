@@ -1,14 +1,6 @@
 //! Nodes, edges and conditions of a funnel in words.
 
-use serde_json::Value as Json;
-
-use crate::{
-    screens::cells::plain_text,
-    text::{safe, wrapped},
-    theme::Role,
-};
-
-pub(super) type Lines = Vec<(Role, String)>;
+use crate::screens::prelude::*;
 
 /// Nested groups of conditions that are told; none that is stored is deeper.
 const DEEPEST: usize = 8;
@@ -24,7 +16,7 @@ pub(super) fn sign(node: &Json) -> char {
 
 /// A condition as people read it.
 pub(super) fn condition(of: &Json, depth: usize) -> String {
-    let list = |name: &str| of[name].as_array().map(Vec::as_slice).unwrap_or_default();
+    let list = |name: &str| items(&of[name]);
     let rule = |rule: &Json| {
         let value = rule.get("value").map(|value| format!(" {value}")).unwrap_or_default();
         let op = plain_text(&rule["op"]).replace('_', " ");
@@ -52,7 +44,7 @@ pub(super) fn about(node: &Json, cells: usize) -> Lines {
     let plain = |line: String| (Role::Plain, line);
     match node["type"].as_str() {
         Some("step") => {
-            let fields = config["fields"].as_array().into_iter().flatten();
+            let fields = items(&config["fields"]).iter();
             let line = |field: &Json| {
                 let [id, kind, label] =
                     ["id", "type", "label"].map(|name| plain_text(&field[name]));
@@ -63,7 +55,7 @@ pub(super) fn about(node: &Json, cells: usize) -> Lines {
         }
         Some("condition") => {
             let said = condition(&config["rules"], 0);
-            wrapped(&safe(&said), cells).into_iter().map(plain).collect()
+            paragraph(Role::Plain, "", &safe(&said), cells)
         }
         _ => {
             let kind = config.get("end_kind").or(config.get("kind")).map(plain_text);

@@ -4,26 +4,8 @@ mod needs;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ratatui::{
-    Frame,
-    layout::{Constraint, Layout, Position, Rect},
-    text::Line,
-};
-use serde_json::{Value as Json, json};
-
-use super::{Clicked, Look, Screen};
-use crate::{
-    actions::{ACTIONS, Action, Scene},
-    calls::{Fault, Reply},
-    step::{Place, Step},
-    text::{fitted, width, wrapped},
-    theme::Role,
-    widgets::{
-        draw::{lines, pane, wrong},
-        list::{Hit, List},
-        window::Row,
-    },
-};
+use super::prelude::*;
+use crate::actions::{ACTIONS, Action, find};
 
 /// Columns of the list of places.
 const PLACES: u16 = 30;
@@ -73,7 +55,7 @@ impl Screen for Home {
     fn load(&mut self) -> Step {
         let ask = |slot: &u8| {
             let probe = needs::PROBES.get(usize::from(*slot))?;
-            Some((probe.ask)(self.now).map(|call| call.slot(*slot)).into())
+            Some((probe.ask)().slot(*slot))
         };
         Step::Several(self.probes.iter().flatten().filter_map(ask).collect())
     }
@@ -115,24 +97,13 @@ impl Screen for Home {
         (Step::None, fresh || self.faults.get(&slot) != before.as_ref())
     }
 
-    fn act(&mut self, _: &str, _: &Scene<'_>) -> Step {
-        Step::None
-    }
-
-    fn row(&self) -> Option<&Json> {
-        self.list.row().map(|row| &row.json)
-    }
-
     fn list(&self) -> Option<&List> {
         Some(&self.list)
     }
 
     fn move_list(&mut self, verb: &str) -> Step {
         match verb {
-            "open" => match self.list.row().map(|row| &row.json) {
-                Some(row) => go(row),
-                None => Step::None,
-            },
+            "open" => self.row().map(go).unwrap_or_default(),
             "down" | "up" | "first" | "last" | "half_down" | "half_up" => {
                 self.list.act(verb);
                 Step::None
@@ -173,48 +144,30 @@ impl Screen for Home {
 
 /// Opens the screen where a row's problem can be solved.
 fn go(row: &Json) -> Step {
-    let nouns = [
-        "webhooks",
-        "deliveries",
-        "queue",
-        "keys",
-        "attempts",
-        "plugins",
-        "system",
-        "inbox",
-        "mail",
-        "tasks",
-        "users",
-    ];
-    let Some(noun) = nouns.into_iter().find(|noun| row["go"] == *noun) else { return Step::None };
     let text = |name: &str| row[name].as_str().unwrap_or_default();
-    Step::Open(Place::of(noun).filtered(text("filter")).at(text("at")))
+    let Some(place) = find(&format!("go.{}", text("go"))) else { return Step::None };
+    Step::Open(Place::of(place.verb()).filtered(text("filter")).at(text("at")))
 }
 
 impl Home {
     fn draw_needs(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
         let theme = look.theme;
-        let block = pane("What needs attention", true, theme);
-        let inner = block.inner(area);
-        frame.render_widget(block, area);
+        let inner = framed(frame, area, "What needs attention", true, theme);
         let (height, cells) = (usize::from(inner.height), usize::from(inner.width));
         let mut shown = Vec::new();
-        let top = self.list.top_for(height.saturating_sub(2));
         self.list.rows_at.set(Rect { height: inner.height.saturating_sub(2), ..inner });
-        for at in top..top + height.saturating_sub(2) {
-            let Some(row) = self.list.window.get(at) else { break };
+        for (row, is_here) in self.list.seen(height.saturating_sub(2)) {
             let (sign, role) = match row.json["role"].as_str() {
                 Some("bad") => ("✗", Role::Bad),
                 Some("good") => ("✓", Role::Good),
                 Some("work") => ("●", Role::Plain),
                 _ => ("◐", Role::Warn),
             };
-            let cursor = if Some(at) == self.list.here() { "▶" } else { " " };
+            let cursor = if is_here { "▶" } else { " " };
             let say = row.json["say"].as_str().unwrap_or_default();
             let text = fitted(&format!("{cursor} {sign} {say}"), cells);
             let line = Line::styled(text, theme.style(role));
-            let here = Some(at) == self.list.here();
-            shown.push(if here { line.patch_style(theme.style(Role::Cursor)) } else { line });
+            shown.push(if is_here { line.patch_style(theme.style(Role::Cursor)) } else { line });
         }
         if self.list.window.len() == 0 && self.faults.is_empty() {
             shown.push(Line::styled("  Looking …", theme.style(Role::Quiet)));
@@ -245,10 +198,7 @@ fn draw_places(frame: &mut Frame<'_>, area: Rect, look: Look) {
     if area.is_empty() {
         return;
     }
-    let theme = look.theme;
-    let block = pane("Go to", false, theme);
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
+    let inner = framed(frame, area, "Go to", false, look.theme);
     let places: Vec<&Action> = ACTIONS.iter().filter(|action| action.noun() == "go").collect();
     let line = |action: &&Action| {
         let key =

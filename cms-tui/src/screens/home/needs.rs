@@ -1,16 +1,12 @@
 //! The probes that find what needs attention. Each one is a pure function of one reply.
 
-use cms_http::wire::{auth, health, inbox, keys, parameters, plugins, webhooks};
-use serde_json::{Value as Json, json};
+use cms_http::wire::{auth, health, inbox, keys, plugins, webhooks};
+
+use Audience::{Admins, Everybody, Others};
 
 use crate::{
     actions::find,
-    calls::{Fault, Reply},
-    moment,
-    screens::{acts::name, webhooks::tripped},
-    step::{Calling, get},
-    text::{count, number, safe},
-    widgets::window::Row,
+    screens::{prelude::*, webhooks::tripped},
 };
 
 /// The users that a probe is for.
@@ -29,7 +25,7 @@ pub(super) struct Probe {
     /// The screen that the probe is about. Users who may not open it do not get the probe.
     noun: &'static str,
     audience: Audience,
-    pub(super) ask: fn(i64) -> Result<Calling, Fault>,
+    pub(super) ask: fn() -> Result<Calling, Fault>,
     pub(super) read: fn(&Reply, i64) -> Vec<Row>,
 }
 
@@ -37,9 +33,9 @@ impl Probe {
     /// Whether the probe is for such a user. `rights` are None for an administrator.
     pub(super) fn is_for(&self, rights: Option<&[String]>) -> bool {
         match self.audience {
-            Audience::Everybody => true,
-            Audience::Admins => rights.is_none(),
-            Audience::Others => rights.is_some(),
+            Everybody => true,
+            Admins => rights.is_none(),
+            Others => rights.is_some(),
         }
     }
 
@@ -49,61 +45,25 @@ impl Probe {
     }
 }
 
+const fn probe(
+    noun: &'static str,
+    audience: Audience,
+    ask: fn() -> Result<Calling, Fault>,
+    read: fn(&Reply, i64) -> Vec<Row>,
+) -> Probe {
+    Probe { noun, audience, ask, read }
+}
+
 pub(super) static PROBES: [Probe; 9] = [
-    Probe {
-        noun: "system",
-        audience: Audience::Admins,
-        ask: |_| get::<health::Status>(&parameters::NoQuery {}),
-        read: |reply, _| check_rows(&reply.data),
-    },
-    Probe {
-        noun: "webhooks",
-        audience: Audience::Others,
-        ask: |_| get::<webhooks::Read>(&list()),
-        read: |reply, now| hooks(&reply.data, now),
-    },
-    Probe {
-        noun: "queue",
-        audience: Audience::Others,
-        ask: |_| get::<webhooks::Stats>(&parameters::NoQuery {}),
-        read: |reply, now| depth(&reply.data, now),
-    },
-    Probe {
-        noun: "keys",
-        audience: Audience::Everybody,
-        ask: |_| get::<keys::Read>(&list()),
-        read: |reply, now| ending(&reply.data, now),
-    },
-    Probe {
-        noun: "attempts",
-        audience: Audience::Everybody,
-        ask: |_| get::<auth::ListAttempts>(&parameters::Listing::default()),
-        read: |reply, now| locked(&reply.data, now),
-    },
-    Probe {
-        noun: "plugins",
-        audience: Audience::Others,
-        ask: |_| get::<plugins::Read>(&plugins::WhichPlugins::default()),
-        read: |reply, now| faulty(&reply.data, now),
-    },
-    Probe {
-        noun: "system",
-        audience: Audience::Others,
-        ask: |_| get::<health::Readyz>(&Default::default()),
-        read: |reply, _| ready(&reply.data),
-    },
-    Probe {
-        noun: "inbox",
-        audience: Audience::Everybody,
-        ask: |_| sent(&[]),
-        read: |reply, _| new(reply),
-    },
-    Probe {
-        noun: "inbox",
-        audience: Audience::Everybody,
-        ask: |_| unassigned(),
-        read: |reply, _| for_nobody(reply),
-    },
+    probe("system", Admins, || get::<health::Status>(&NoQuery {}), check_rows),
+    probe("webhooks", Others, || get::<webhooks::Read>(&list()), hooks),
+    probe("queue", Others, || get::<webhooks::Stats>(&NoQuery {}), depth),
+    probe("keys", Everybody, || get::<keys::Read>(&list()), ending),
+    probe("attempts", Everybody, || get::<auth::ListAttempts>(&Listing::default()), locked),
+    probe("plugins", Others, || get::<plugins::Read>(&Default::default()), faulty),
+    probe("system", Others, || get::<health::Readyz>(&Default::default()), ready),
+    probe("inbox", Everybody, || sent(&[]), new),
+    probe("inbox", Everybody, unassigned, for_nobody),
 ];
 
 /// Nobody needs to work on spam, on tests and on visits under way.
@@ -127,8 +87,8 @@ fn unassigned() -> Result<Calling, Fault> {
     sent(&[("filter[inbox_status][eq]", "new"), ("filter[assigned_to][null]", "true")])
 }
 
-fn list() -> parameters::OneOrList {
-    parameters::OneOrList::page(parameters::Limit(500), None)
+fn list() -> OneOrList {
+    OneOrList::page(Limit(500), None)
 }
 
 fn row(id: String, rank: i64, role: &str, say: &str, go: &str, filter: &str) -> Row {
@@ -141,13 +101,9 @@ fn row(id: String, rank: i64, role: &str, say: &str, go: &str, filter: &str) -> 
     Row { id, json }
 }
 
-fn rows(data: &Json) -> impl Iterator<Item = &Json> {
-    data.as_array().into_iter().flatten()
-}
-
-fn hooks(data: &Json, _: i64) -> Vec<Row> {
+fn hooks(reply: &Reply, _: i64) -> Vec<Row> {
     let mut found = Vec::new();
-    for hook in rows(data) {
+    for hook in items(&reply.data) {
         let id = format!("webhook {}", hook["id"]);
         let (name, failed) = (name(hook), hook["failure_count"].as_i64().unwrap_or(0));
         if let Some(why) = tripped(hook) {
@@ -161,9 +117,9 @@ fn hooks(data: &Json, _: i64) -> Vec<Row> {
     found
 }
 
-fn depth(data: &Json, _: i64) -> Vec<Row> {
-    let of = |status: &str| data["by_status"][status].as_i64().unwrap_or(0);
-    let late = data["oldest_due_ms"].as_i64().unwrap_or(0) / 1000;
+fn depth(reply: &Reply, _: i64) -> Vec<Row> {
+    let of = |status: &str| reply.data["by_status"][status].as_i64().unwrap_or(0);
+    let late = reply.data["oldest_due_ms"].as_i64().unwrap_or(0) / 1000;
     let mut found = Vec::new();
     if of("failed") > 0 {
         let say = format!("{} jobs were given up after their last try", number(of("failed")));
@@ -183,10 +139,10 @@ fn depth(data: &Json, _: i64) -> Vec<Row> {
 /// How many days before its end a key is shown.
 const SOON_DAYS: i64 = 14;
 
-fn ending(data: &Json, now: i64) -> Vec<Row> {
+fn ending(reply: &Reply, now: i64) -> Vec<Row> {
     let (today, soon) = (moment::day(now), moment::day(now + SOON_DAYS * 86_400_000));
     let mut found = Vec::new();
-    for key in rows(data).filter(|key| key["active"] == true) {
+    for key in items(&reply.data).iter().filter(|key| key["active"] == true) {
         let Some(day) = key["expires_on"].as_str() else { continue };
         let id = format!("key {}", key["id"]);
         // Whether today's have ended depends on the site's time zone, which nothing tells here.
@@ -201,9 +157,9 @@ fn ending(data: &Json, now: i64) -> Vec<Row> {
     found
 }
 
-fn faulty(data: &Json, _: i64) -> Vec<Row> {
-    let told = rows(data).filter_map(|plugin| {
-        let problems = plugin["problems"].as_array().map_or(0, Vec::len);
+fn faulty(reply: &Reply, _: i64) -> Vec<Row> {
+    let told = items(&reply.data).iter().filter_map(|plugin| {
+        let problems = items(&plugin["problems"]).len();
         let id = plugin["id"].as_str().unwrap_or_default();
         let say = format!("Plugin {id} has {}", count(problems, "problem"));
         (problems > 0).then(|| row(format!("plugin {id}"), 1, "bad", &say, "plugins", ""))
@@ -211,8 +167,8 @@ fn faulty(data: &Json, _: i64) -> Vec<Row> {
     told.collect()
 }
 
-fn locked(data: &Json, _: i64) -> Vec<Row> {
-    let locked = rows(data).filter(|one| one["locked"] == true);
+fn locked(reply: &Reply, _: i64) -> Vec<Row> {
+    let locked = items(&reply.data).iter().filter(|one| one["locked"] == true);
     let told = locked.map(|one| {
         let network = one["network"].as_str().unwrap_or_default();
         let say = format!("{network} is locked out after wrong logins");
@@ -232,7 +188,7 @@ fn counted(reply: &Reply) -> Option<String> {
     }
 }
 
-fn new(reply: &Reply) -> Vec<Row> {
+fn new(reply: &Reply, _: i64) -> Vec<Row> {
     let told = counted(reply).map(|many| {
         let filter = format!("state:new {SENT_WORDS}");
         row("new".into(), 3, "work", &format!("{many} in the inbox"), "inbox", &filter)
@@ -240,7 +196,7 @@ fn new(reply: &Reply) -> Vec<Row> {
     told.into_iter().collect()
 }
 
-fn for_nobody(reply: &Reply) -> Vec<Row> {
+fn for_nobody(reply: &Reply, _: i64) -> Vec<Row> {
     let told = counted(reply).map(|many| {
         let say = format!("{many} assigned to nobody");
         let filter = format!("state:new @nobody {SENT_WORDS}");
@@ -250,9 +206,9 @@ fn for_nobody(reply: &Reply) -> Vec<Row> {
 }
 
 /// What the site's own checks found.
-fn check_rows(data: &Json) -> Vec<Row> {
+fn check_rows(reply: &Reply, _: i64) -> Vec<Row> {
     let mut told: Vec<Row> = Vec::new();
-    for finding in rows(&data["findings"]) {
+    for finding in items(&reply.data["findings"]) {
         let text = |name: &str| finding[name].as_str().unwrap_or_default();
         let (rank, role) = match text("level") {
             "error" => (0, "bad"),
@@ -296,8 +252,8 @@ fn check_rows(data: &Json) -> Vec<Row> {
 const FOR_ALL: [&str; 4] = ["database_writable", "disk_space", "redis", "restarts"];
 
 /// The rows for users who may not read the checks themselves.
-fn ready(data: &Json) -> Vec<Row> {
-    let checks = data["checks"].as_object().into_iter().flatten();
+fn ready(reply: &Reply, _: i64) -> Vec<Row> {
+    let checks = reply.data["checks"].as_object().into_iter().flatten();
     let errors =
         checks.filter(|(check, level)| **level == "error" && FOR_ALL.contains(&check.as_str()));
     let told = errors.map(|(check, _)| {
@@ -311,6 +267,10 @@ fn ready(data: &Json) -> Vec<Row> {
 mod tests {
     use super::*;
 
+    fn of(data: Json) -> Reply {
+        Reply { data, ..Reply::default() }
+    }
+
     #[test]
     fn each_trouble_is_told_with_its_place() {
         let now = moment::millis("2026-11-21T12:00:00Z").expect("a time");
@@ -318,13 +278,13 @@ mod tests {
             let text = |row: Row| format!("{} → {}", row.json["say"], row.json["go"]);
             rows.into_iter().map(text).map(|text| text.replace('"', "")).collect()
         };
-        let data = json!([
+        let data = of(json!([
             {"id": 1, "name": "a", "active": false, "disabled_reason": "10 failures"},
             {"id": 2, "name": "b", "active": true, "failure_count": 3},
             {"id": 3, "name": "c", "active": true, "failure_count": 0},
             {"id": 4, "name": "d", "active": false, "disabled_reason": null},
             {"id": 5, "name": "e", "active": false, "disabled_reason": "paused"},
-        ]);
+        ]));
         assert_eq!(hooks(&data, now)[0].json["at"], "1", "Enter leads to this webhook");
         assert_eq!(
             says(hooks(&data, now)),
@@ -333,13 +293,13 @@ mod tests {
                 "Webhook b fails: 3 of 10 in a row → webhooks"
             ]
         );
-        let keys = json!([
+        let keys = of(json!([
             {"id": 1, "name": "a", "active": true, "expires_on": "2026-11-20"},
             {"id": 2, "name": "b", "active": true, "expires_on": "2026-12-05"},
             {"id": 3, "name": "c", "active": true, "expires_on": "2026-12-06"},
             {"id": 4, "name": "d", "active": false, "expires_on": "2026-01-01"},
             {"id": 5, "name": "e", "active": true, "expires_on": "2026-11-21"},
-        ]);
+        ]));
         let told = says(ending(&keys, now));
         assert_eq!(
             told,
@@ -349,7 +309,8 @@ mod tests {
                 "Key e expires on 2026-11-21 → keys"
             ]
         );
-        let depth = depth(&json!({"by_status": {"failed": 2}, "oldest_due_ms": 61_000}), now);
+        let queue = json!({"by_status": {"failed": 2}, "oldest_due_ms": 61_000});
+        let depth = depth(&of(queue), now);
         assert_eq!(depth.len(), 2);
     }
 
@@ -363,17 +324,18 @@ mod tests {
         let words = SENT_WORDS;
         let counts = |new: Json| Reply { counts: json!({"new": new}), ..Reply::default() };
         assert_eq!(
-            told(new(&counts(json!(128)))),
+            told(new(&counts(json!(128)), 0)),
             [format!("128 new submissions in the inbox | inbox | state:new {words} | ")]
         );
         assert_eq!(
-            told(for_nobody(&counts(json!("10k+")))),
+            told(for_nobody(&counts(json!("10k+")), 0)),
             [format!(
                 "10k+ new submissions assigned to nobody | inbox | state:new @nobody {words} | "
             )]
         );
         for none in [json!(0), Json::Null] {
-            assert!(new(&counts(none.clone())).is_empty() && for_nobody(&counts(none)).is_empty());
+            let reply = counts(none);
+            assert!(new(&reply, 0).is_empty() && for_nobody(&reply, 0).is_empty());
         }
         let finding = |check: &str, level: &str, about: Json| {
             json!({
@@ -381,7 +343,7 @@ mod tests {
                 "about": about,
             })
         };
-        let findings = json!({"level": "error", "findings": [
+        let findings = of(json!({"level": "error", "findings": [
             finding("webhooks", "error", json!("3")),
             finding("queue", "warning", json!("held")),
             finding("mail", "warning", json!("failed")),
@@ -389,9 +351,9 @@ mod tests {
             finding("plugin", "ok", json!(null)),
             finding("administrators", "warning", json!(null)),
             finding("database_writable", "error", json!(null)),
-        ]});
+        ]}));
         assert_eq!(
-            told(check_rows(&findings)),
+            told(check_rows(&findings, 0)),
             [
                 "it fails | webhooks |  | 3",
                 "it fails | queue | status:held | ",
@@ -403,8 +365,11 @@ mod tests {
         );
         let checks =
             json!({"checks": {"disk_space": "error", "queue": "error", "redis": "warning"}});
-        assert_eq!(told(ready(&checks)), ["disk space needs an administrator | system |  | "]);
-        assert!(ready(&json!({"checks": null})).is_empty());
+        assert_eq!(
+            told(ready(&of(checks), 0)),
+            ["disk space needs an administrator | system |  | "]
+        );
+        assert!(ready(&of(json!({"checks": null})), 0).is_empty());
     }
 
     #[test]

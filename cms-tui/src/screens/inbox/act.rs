@@ -2,20 +2,15 @@
 
 use cms_http::wire::{
     inbox::{AssignableUsers, BulkOp},
-    parameters::{Limit, ListQuery},
+    parameters::ListQuery,
 };
-use serde_json::{Map, Value as Json};
 
 use super::{
     STATES, bulk, erase, export, save,
     target::{self, Target},
     views,
 };
-use crate::{
-    actions::Scene,
-    step::{Menu, Step, get},
-    text::safe,
-};
+use crate::screens::prelude::*;
 
 pub(super) fn act_on_list(verb: &str, scene: &Scene<'_>) -> Step {
     match verb {
@@ -73,9 +68,7 @@ fn assign(scene: &Scene<'_>) -> Step {
     let who = scene.who.to_owned();
     target::chosen(scene, move |target| {
         let asked = ListQuery::page(Limit(MOST), None);
-        let call = get::<AssignableUsers>(&asked)
-            .map(|call| call.then(move |reply| offered(target, &reply.data, &who)));
-        call.into()
+        get::<AssignableUsers>(&asked).then(move |reply| offered(target, &reply.data, &who))
     })
 }
 
@@ -85,8 +78,7 @@ fn offered(target: Target, users: &Json, who: &str) -> Step {
         let name = user["username"].as_str().unwrap_or_default().to_owned();
         (name, user["id"].clone())
     };
-    let mut people: Vec<(String, Json)> =
-        users.as_array().into_iter().flatten().map(user).collect();
+    let mut people: Vec<(String, Json)> = items(users).iter().map(user).collect();
     people.sort_by_key(|(name, _)| (name != who, name.to_lowercase()));
     let after_me = usize::from(people.first().is_some_and(|(name, _)| name == who));
     people.insert(after_me, ("nobody".to_owned(), Json::Null));

@@ -2,18 +2,12 @@
 
 use std::sync::Arc;
 
-use cms_http::wire::{
-    inbox::{Bulk, BulkOp, ChangeSubmissions, Nothing, Undo as TakeBack},
-    parameters::NoQuery,
-};
-use serde_json::Value as Json;
+use cms_http::wire::inbox::{Bulk, BulkOp, ChangeSubmissions, Nothing, Undo as TakeBack};
 
 use super::target::Target;
 use crate::{
-    calls::{Fault, Reply},
-    screens::cells::plain_text,
-    step::{Calling, Confirm, Did, Step, Undo, Way, send},
-    text::count,
+    screens::prelude::*,
+    step::{Did, Way},
 };
 
 /// A change of many.
@@ -59,7 +53,7 @@ fn call(change: &Change) -> Result<Calling, Fault> {
 
 fn ended(change: &Change, next: impl FnOnce(Change, Reply) -> Step + Send + 'static) -> Step {
     let made = change.clone();
-    call(change).map(|call| call.then(move |reply| next(made, reply))).into()
+    call(change).then(move |reply| next(made, reply))
 }
 
 fn submissions(json: &Json) -> String {
@@ -83,22 +77,19 @@ fn said(reply: &Reply, done: &str) -> String {
 fn taking_back(change: Change) -> Undo {
     let whole = move |number| {
         let change = change.clone();
-        let call = send::<TakeBack>(&NoQuery {}, &Nothing {}).map(|call| {
-            call.ending(move |outcome| match outcome {
-                Ok(reply) => {
-                    let redo = change.has_ids.then(|| making_again(change));
-                    let did = Did { say: restored(&reply.data), undo: redo, way: Way::Back };
-                    Step::Undone(number, did)
-                }
-                // Another session of the same user has undone it already.
-                Err(fault) if fault.code == "not_found" => {
-                    let say = "nothing to take back: it was done already".to_owned();
-                    Step::Undone(number, Did { say, undo: None, way: Way::Back })
-                }
-                Err(fault) => Step::Fault(fault),
-            })
-        });
-        call.into()
+        send::<TakeBack>(&NoQuery {}, &Nothing {}).ending(move |outcome| match outcome {
+            Ok(reply) => {
+                let redo = change.has_ids.then(|| making_again(change));
+                let did = Did { say: restored(&reply.data), undo: redo, way: Way::Back };
+                Step::Undone(number, did)
+            }
+            // Another session of the same user has undone it already.
+            Err(fault) if fault.code == "not_found" => {
+                let say = "nothing to take back: it was done already".to_owned();
+                Step::Undone(number, Did { say, undo: None, way: Way::Back })
+            }
+            Err(fault) => Step::Fault(fault),
+        })
     };
     Undo { whole: Some(Arc::new(whole)), ..Undo::default() }
 }

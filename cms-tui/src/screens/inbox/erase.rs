@@ -1,21 +1,9 @@
 //! Erases everything that was sent under an address, wherever it is stored. First shows what
 //! would go, then asks for the address once more.
 
-use cms_http::wire::{
-    inbox::{AskedErasure, Erase},
-    parameters::NoQuery,
-};
-use serde_json::Value as Json;
+use cms_http::wire::inbox::{AskedErasure, Erase};
 
-use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
-    screens::cells::plain_text,
-    step::{Calling, Confirm, Form, Step, send},
-    text::safe,
-    theme::Role,
-    widgets::{field::Field, viewer::Viewer},
-};
+use crate::screens::prelude::*;
 
 pub(super) fn ask(scene: &Scene<'_>) -> Step {
     let known = scene.row.map(|row| plain_text(&row["contact_email"])).unwrap_or_default();
@@ -24,7 +12,7 @@ pub(super) fn ask(scene: &Scene<'_>) -> Step {
         .required();
     Form::new("Erase an address", vec![field], |values| {
         let email = values.text("email").trim().to_owned();
-        call(&email, true).map(|call| call.then(move |reply| confirm(email, &reply))).into()
+        call(&email, true).then(move |reply| confirm(email, &reply))
     })
     .note("Nothing goes yet: first you see what would.")
     .step()
@@ -57,9 +45,7 @@ fn confirm(email: String, reply: &Reply) -> Step {
         found.join(", ")
     );
     let typed = email.clone();
-    let ask = Confirm::new(text, move || {
-        call(&email, false).map(|call| call.then(|reply| receipt(&reply.data))).into()
-    });
+    let ask = Confirm::new(text, move || call(&email, false).then(|reply| receipt(&reply.data)));
     Step::Confirm(ask.typing(typed))
 }
 
@@ -77,10 +63,10 @@ fn receipt(told: &Json) -> Step {
 }
 
 /// Files that hold the address, or may.
-fn left(told: &Json) -> Vec<(Role, String)> {
+fn left(told: &Json) -> Lines {
     let mut lines = Vec::new();
     for (member, said) in [("copies", "held by"), ("unread", "not looked into")] {
-        let files = told[member].as_array().into_iter().flatten();
+        let files = items(&told[member]).iter();
         lines.extend(files.map(|file| (Role::Warn, format!("◐ {said}: {}", plain_text(file)))));
     }
     lines

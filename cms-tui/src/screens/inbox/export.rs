@@ -11,14 +11,7 @@ use cms_http::{
 };
 
 use super::filter::Conditions;
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    moment,
-    step::{Form, Saving, Step},
-    text::safe,
-    widgets::{field::Field, form::Values},
-};
+use crate::{screens::prelude::*, step::Saving};
 
 const FORMATS: [&str; 2] = ["csv", "jsonl"];
 

@@ -1,12 +1,10 @@
 //! The filter line of the inbox: translates words into conditions of the service, and back.
 
 use cms_http::wire::inbox::{InboxAsked, InboxFilter};
-use serde_json::{Map, Value as Json, json};
 
-use crate::{
-    calls::Fault,
-    moment,
-    screens::filter_words::{Piece, Word, pieces, since, unknown},
+use crate::screens::{
+    filter_words::{Piece, since},
+    prelude::*,
 };
 
 /// What the line says while it is typed.
@@ -20,6 +18,9 @@ const VALUES: [(&str, &[&str]); 2] =
 /// What to type instead of `!funnel:name`.
 const NOT_FUNNEL: &str =
     "type !funnel:7, or funnel_name:ne=NAME; a part of a name cannot be left out";
+
+/// What to type instead of `visit:under-way,completed`.
+const ALONE: &str = "under-way leaves out expired visits, so it stands alone: visit:under-way";
 
 /// What `visit:under-way` also asks for: expiry after now.
 const UNEXPIRED: (&str, &str) = ("expires_at", "gt");
@@ -196,6 +197,9 @@ fn condition(
     {
         return Err(unknown(wrong, &format!("{name}: with {}", values.join(", "))));
     }
+    if name == "visit" && !not && value != "under-way" && value.contains("under-way") {
+        return Err(Fault::new(ALONE));
+    }
     let known = KNOWN.iter().find(|one| one.word == name);
     let known = known.ok_or_else(|| unknown(&format!("{name}:"), TOKENS))?;
     let value = match known.column {
@@ -316,6 +320,10 @@ fn word(column: &str, op: &str, value: &str) -> String {
         }
         ("is_spam" | "is_test", "eq", Some(known)) => {
             format!("{}:{}", known.word, if value == "true" { "yes" } else { "no" })
+        }
+        // `visit:under-way` stands alone.
+        ("status", "in", _) if value.contains("in_progress,") || value.contains(",in_progress") => {
+            token(column, &format!("{op}={value}"))
         }
         (_, "in" | "eq" | "nin", Some(known)) if known.op == "in" => {
             let not = if op == "nin" { "!" } else { "" };

@@ -22,21 +22,13 @@ mod views;
 pub(super) mod wording;
 
 use cms_http::wire::inbox::{InboxAsked, Submission, Submissions};
-use serde_json::Value as Json;
 
 pub(super) use act::{act, is_shared};
 pub(super) use export::at_home;
 
 use super::{
-    browser::{self, ListQuery, Parts, Spec},
-    cells::{Cell, Column, age, column, plain_text},
-};
-use crate::{
-    calls::Fault,
-    step::{Calling, Place, Step, get},
-    text::safe,
-    theme::Role,
-    widgets::window::{PAGE, Row},
+    browser::{Parts, by_id},
+    prelude::*,
 };
 use filter::{Conditions, TOKENS};
 
@@ -46,7 +38,7 @@ pub(super) const STATES: [&str; 5] = ["new", "qualified", "contacted", "converte
 static PARTS: Parts = Parts { token: "state", names: &STATES };
 
 pub(crate) static SPEC: Spec = Spec {
-    rows,
+    rows: |_, data| by_id(data, "submission_id"),
     count: Some(count),
     parts: Some(&PARTS),
     detail: Some(|row, _| whole(row)),
@@ -56,7 +48,6 @@ pub(crate) static SPEC: Spec = Spec {
     marks_all: true,
     open: Some(|row, _| Step::Open(Place::about("submission", row))),
     empty: "Nobody has sent anything yet.",
-    poll_s: 5,
     follows: |event, _| event.starts_with("formfunnel."),
     ..Spec::new("inbox", |_| "Inbox".to_owned(), columns, list, act::act_on_list)
 };
@@ -64,10 +55,6 @@ pub(crate) static SPEC: Spec = Spec {
 /// All but the last have an index.
 const SORTS: [&str; 6] =
     ["started_at", "score", "completed_at", "contact_name", "contact_email", "inbox_status"];
-
-fn rows(_: &Json, data: Json) -> Vec<Row> {
-    browser::by_id(data, "submission_id")
-}
 
 fn query(asked: &ListQuery<'_>) -> Result<InboxAsked, Fault> {
     let conditions = Conditions::read(asked.filter, asked.now, asked.who)?;

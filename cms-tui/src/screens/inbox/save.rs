@@ -6,20 +6,9 @@ use std::sync::Arc;
 use cms_http::wire::inbox::{
     DeleteSubmission, MayNameSubmission, SubmissionDeletion, UpdateSubmission,
 };
-use serde_json::{Map, Value as Json};
 
 use super::{id, name, whole};
-use crate::{
-    calls::{Fault, Reply},
-    screens::cells::plain_text,
-    step::{Confirm, Form, Menu, Patch, Step, Undo, send, send_json},
-    text::{cut, safe},
-    widgets::{
-        field::{Field, Kind},
-        form::Values,
-        input::Input,
-    },
-};
+use crate::{screens::prelude::*, step::Patch};
 
 /// What people call the members.
 const LABELS: [(&str, &str); 3] =
@@ -33,19 +22,15 @@ fn which(row: &Json) -> MayNameSubmission {
 pub(super) fn write(seen: Json, wanted: Map<String, Json>, done: String) -> Step {
     let mut body = Json::Object(wanted.clone());
     body["rev"] = seen["inbox_rev"].clone();
-    let call = send_json::<UpdateSubmission>(&which(&seen), body).map(|call| {
-        call.ending(move |outcome| match outcome {
-            Ok(_) => saved(&seen, wanted, &done),
-            Err(fault) if fault.code == "rev_conflict" => ask(seen, wanted, done),
-            Err(fault) => Step::Fault(fault),
-        })
-    });
-    call.into()
+    send_json::<UpdateSubmission>(&which(&seen), body).ending(move |outcome| match outcome {
+        Ok(_) => saved(&seen, wanted, &done),
+        Err(fault) if fault.code == "rev_conflict" => ask(seen, wanted, done),
+        Err(fault) => Step::Fault(fault),
+    })
 }
 
 fn saved(seen: &Json, wanted: Map<String, Json>, done: &str) -> Step {
-    let before = wanted.keys().filter_map(|name| Some((name.clone(), seen.get(name)?.clone())));
-    let before: Map<_, _> = before.collect();
+    let before = acts::before(seen, &wanted);
     let undo = (before.len() == wanted.len()).then(|| {
         let (row, by) = (seen.clone(), which(seen));
         let patch = Patch {
@@ -63,8 +48,7 @@ fn saved(seen: &Json, wanted: Map<String, Json>, done: &str) -> Step {
 
 /// Reads it again and compares.
 fn ask(seen: Json, wanted: Map<String, Json>, done: String) -> Step {
-    let again = whole(&seen);
-    again.map(|call| call.then(move |now| decide(&seen, wanted, now, done))).into()
+    whole(&seen).then(move |now| decide(&seen, wanted, now, done))
 }
 
 /// A member as people read it.
@@ -78,16 +62,8 @@ fn said(row: &Json, member: &str, value: &Json) -> String {
     }
 }
 
-/// Members that others have changed to a value other than this user's.
-fn clashes(seen: &Json, wanted: &Map<String, Json>, now: &Json) -> Vec<String> {
-    let clash = |(name, value): &(&String, &Json)| {
-        now[name.as_str()] != seen[name.as_str()] && now[name.as_str()] != **value
-    };
-    wanted.iter().filter(clash).map(|(name, _)| name.clone()).collect()
-}
-
 fn decide(seen: &Json, wanted: Map<String, Json>, now: Reply, done: String) -> Step {
-    let clashing = clashes(seen, &wanted, &now.data);
+    let clashing = acts::clashes(seen, &wanted, &now.data);
     if clashing.is_empty() {
         let done = format!("{done}; somebody else changed it too, and both changes are kept");
         return write(now.data, wanted, done);
@@ -110,7 +86,7 @@ fn decide(seen: &Json, wanted: Map<String, Json>, now: Reply, done: String) -> S
             let rest: Map<_, _> =
                 wanted.into_iter().filter(|(name, _)| !clashing.contains(name)).collect();
             match rest.is_empty() {
-                true => Step::Tell("Theirs is kept.".to_owned()),
+                true => Step::tell("Theirs is kept."),
                 false => write(now.data, rest, done),
             }
         }
@@ -145,16 +121,13 @@ pub(super) fn delete(row: &Json) -> Step {
 fn delete_as_seen(row: Json) -> Step {
     let mut body = SubmissionDeletion::default();
     body.rev = row["inbox_rev"].as_i64();
-    let call = send::<DeleteSubmission>(&which(&row), &body).map(|call| {
-        call.ending(move |outcome| match outcome {
-            Ok(_) => Step::did(format!("{} deleted", name(&row))),
-            Err(fault) if fault.code == "rev_conflict" => {
-                whole(&row).map(|call| call.then(|now| delete_all_the_same(now.data))).into()
-            }
-            Err(fault) => Step::Fault(fault),
-        })
-    });
-    call.into()
+    send::<DeleteSubmission>(&which(&row), &body).ending(move |outcome| match outcome {
+        Ok(_) => Step::did(format!("{} deleted", name(&row))),
+        Err(fault) if fault.code == "rev_conflict" => {
+            whole(&row).then(|now| delete_all_the_same(now.data))
+        }
+        Err(fault) => Step::Fault(fault),
+    })
 }
 
 /// After another change: shows the present state, then asks again before deleting.
@@ -172,18 +145,17 @@ fn delete_all_the_same(now: Json) -> Step {
 
 /// Reads them whole, then shows their form.
 pub(super) fn edit_notes(row: &Json) -> Step {
-    whole(row).map(|call| call.then(|reply| form(reply.data))).into()
+    whole(row).then(|reply| form(reply.data))
 }
 
 fn form(seen: Json) -> Step {
-    let mut text = Input::of(seen["inbox_notes"].as_str().unwrap_or_default());
-    text.is_multiline = true;
-    let field = Field::new("inbox_notes", "Notes", Kind::Text(text));
+    let text = seen["inbox_notes"].as_str().unwrap_or_default();
+    let field = Field::lines("inbox_notes", "Notes", text);
     let title = format!("Notes of {}", name(&seen));
     let submit = move |values: &Values| {
         let notes = values.all.get("inbox_notes").and_then(Json::as_str).unwrap_or_default();
         if values.changed.is_empty() {
-            return Step::Tell("Nothing was changed.".to_owned());
+            return Step::tell("Nothing was changed.");
         }
         let wanted = Map::from_iter([("inbox_notes".to_owned(), Json::from(notes))]);
         write(seen.clone(), wanted, "has its new notes".to_owned())

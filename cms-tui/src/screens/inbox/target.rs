@@ -1,19 +1,10 @@
 //! The submissions that an act is for: the one under the cursor, the marked ones, or all that
 //! match the filter. In the last case the service first counts them.
 
-use cms_http::wire::{
-    inbox::{Bulk, BulkOp, ChangeSubmissions, InboxFilter},
-    parameters::NoQuery,
-};
-use serde_json::Value as Json;
+use cms_http::wire::inbox::{Bulk, BulkOp, ChangeSubmissions, InboxFilter};
 
 use super::{filter::Conditions, id, name};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Step, send},
-    text::count,
-};
+use crate::screens::prelude::*;
 
 /// Ids that one change names.
 const IDS: usize = 10_000;
@@ -85,12 +76,10 @@ pub(super) fn chosen(
 /// how many match.
 fn counted(filter: InboxFilter, next: impl FnOnce(Target) -> Step + Send + 'static) -> Step {
     let body = Target::All(filter.clone(), 0).change(BulkOp::SetStatus, Some("new".into()));
-    let call = send::<ChangeSubmissions>(&NoQuery {}, &body).map(|call| {
-        call.counting().ending(move |outcome| match outcome {
-            Ok(_) => Step::Tell("No submission matches.".to_owned()),
-            Err(Fault { matched: Some(matched), .. }) => next(Target::All(filter, matched)),
-            Err(fault) => Step::Fault(fault),
-        })
-    });
-    call.into()
+    let call = send::<ChangeSubmissions>(&NoQuery {}, &body).map(Calling::counting);
+    call.ending(move |outcome| match outcome {
+        Ok(_) => Step::tell("No submission matches."),
+        Err(Fault { matched: Some(matched), .. }) => next(Target::All(filter, matched)),
+        Err(fault) => Step::Fault(fault),
+    })
 }

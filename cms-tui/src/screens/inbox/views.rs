@@ -2,18 +2,11 @@
 
 use cms_http::wire::{
     inbox::{DeleteView, InboxFilter, NewView, SaveView, Views},
-    parameters::{ById, NoQuery},
+    parameters::ById,
 };
-use serde_json::Value as Json;
 
 use super::filter::{self, Conditions};
-use crate::{
-    actions::Scene,
-    screens::cells::plain_text,
-    step::{Confirm, Form, Menu, Step, get, send},
-    text::{cut, safe},
-    widgets::field::Field,
-};
+use crate::screens::prelude::*;
 
 /// The filter and the order that are saved.
 #[derive(Clone)]
@@ -33,9 +26,7 @@ pub(super) fn choose(scene: &Scene<'_>) -> Step {
     let words = scene.filter.to_owned();
     let shown = CurrentView { words, filter: conditions.body(), sort: scene.sort.map(order) };
     let (readonly, now) = (scene.readonly, scene.now);
-    let call = get::<Views>(&NoQuery {})
-        .map(|call| call.then(move |reply| offered(reply.data, shown, readonly, now)));
-    call.into()
+    get::<Views>(&NoQuery {}).then(move |reply| offered(reply.data, shown, readonly, now))
 }
 
 fn said(view: &Json, now: i64) -> String {
@@ -47,7 +38,7 @@ fn said(view: &Json, now: i64) -> String {
 }
 
 fn offered(views: Json, shown: CurrentView, readonly: bool, now: i64) -> Step {
-    let views = views.as_array().cloned().unwrap_or_default();
+    let views = items(&views).to_vec();
     let mut entries: Vec<String> = views.iter().map(|view| said(view, now)).collect();
     entries.push("all: no filter".to_owned());
     if !readonly {
@@ -92,8 +83,7 @@ fn save(shown: CurrentView) -> Step {
         let name = values.text("name");
         let mut new = NewView::new(&name);
         (new.query.filter, new.query.sort) = (shown.filter.clone(), shown.sort.clone());
-        let call = send::<SaveView>(&NoQuery {}, &new);
-        call.map(|call| call.then(move |_| Step::did(format!("The view {name} is saved")))).into()
+        send::<SaveView>(&NoQuery {}, &new).did(format!("The view {name} is saved"))
     })
     .note(note)
     .step()
@@ -105,9 +95,7 @@ fn delete(views: Vec<Json>, now: i64) -> Step {
         let Some(view) = views.into_iter().nth(n) else { return Step::None };
         let (name, id) = (plain_text(&view["name"]), view["id"].as_i64().unwrap_or_default());
         Step::Confirm(Confirm::new(format!("Delete the view {name}?"), move || {
-            let call = get::<DeleteView>(&ById { id });
-            call.map(|call| call.then(move |_| Step::did(format!("The view {name} is deleted"))))
-                .into()
+            get::<DeleteView>(&ById { id }).did(format!("The view {name} is deleted"))
         }))
     }))
 }

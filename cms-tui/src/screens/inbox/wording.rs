@@ -1,15 +1,6 @@
 //! A submission in words.
 
-use serde_json::Value as Json;
-
-use crate::{
-    moment,
-    screens::cells::{Cell, plain_text},
-    text::{count, safe, width, wrapped},
-    theme::Role,
-};
-
-pub(crate) type Lines = Vec<(Role, String)>;
+use crate::screens::prelude::*;
 
 /// Cells of a line in the preview.
 const PREVIEW: usize = 64;
@@ -111,9 +102,7 @@ pub(crate) fn head(row: &Json, now: i64) -> Lines {
         ("Score", "score"),
         ("Reference", "reference"),
     ];
-    let known = members.iter().map(|(label, name)| (*label, plain_text(&row[*name])));
-    let known = known.filter(|(_, text)| !text.is_empty());
-    lines.extend(known.map(|(label, text)| said(label, &text)));
+    lines.extend(known(row, &members));
     let funnel = plain_text(&row["funnel_name"]);
     lines.push(said("Funnel", &format!("{funnel}, version {}", plain_text(&row["version"]))));
     if let Some(at) = at(&row["kept_until"], now) {
@@ -134,6 +123,11 @@ pub(crate) fn origin(row: &Json) -> Lines {
         ("Content", "utm_content"),
         ("Language", "language_short"),
     ];
+    known(row, &members)
+}
+
+/// The members that have a value, a line each.
+fn known(row: &Json, members: &[(&str, &str)]) -> Lines {
     let known = members.iter().map(|(label, name)| (*label, plain_text(&row[*name])));
     known.filter(|(_, text)| !text.is_empty()).map(|(label, text)| said(label, &text)).collect()
 }
@@ -144,15 +138,13 @@ pub(crate) fn notes(detail: &Json, cells: usize) -> Lines {
     if text.is_empty() {
         return vec![(Role::Quiet, "No notes: e writes some.".to_owned())];
     }
-    wrapped(text, cells).into_iter().map(|line| (Role::Plain, line)).collect()
+    paragraph(Role::Plain, "", text, cells)
 }
 
 /// The answers with their labels, in the order of the way.
 pub(crate) fn answers(detail: &Json, cells: usize) -> Lines {
     let mut lines = Vec::new();
-    for answer in detail["answers"].as_array().into_iter().flatten() {
-        answered(answer, cells, &mut lines);
-    }
+    items(&detail["answers"]).iter().for_each(|answer| answered(answer, cells, &mut lines));
     if lines.is_empty() {
         lines.push((Role::Quiet, "Nothing was answered.".to_owned()));
     }
@@ -170,14 +162,14 @@ fn answered(answer: &Json, cells: usize, lines: &mut Lines) {
         return;
     }
     lines.push((Role::Plain, format!("{label}:")));
-    let said = wrapped(text, cells.saturating_sub(2).max(8)).into_iter().take(MOST);
-    lines.extend(said.map(|line| (Role::Plain, format!("  {line}"))));
+    let said = paragraph(Role::Plain, "  ", text, cells.saturating_sub(2).max(8));
+    lines.extend(said.into_iter().take(MOST));
 }
 
 /// The way that the visit took, and why it went on as it did.
 pub(crate) fn way(detail: &Json, cells: usize) -> Lines {
     let mut lines = Vec::new();
-    let passed = detail["path_resolved"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let passed = items(&detail["path_resolved"]);
     for (n, node) in passed.iter().enumerate() {
         let name = plain_text(&node["name"]);
         let is_last = n + 1 == passed.len();
@@ -188,9 +180,7 @@ pub(crate) fn way(detail: &Json, cells: usize) -> Lines {
             _ => ("■", Role::Title, ""),
         };
         lines.push((role, format!("{sign} {name}{more}")));
-        for taken in node["ways"].as_array().into_iter().flatten() {
-            led(taken, cells, &mut lines);
-        }
+        items(&node["ways"]).iter().for_each(|taken| led(taken, cells, &mut lines));
     }
     lines
 }
@@ -204,8 +194,7 @@ fn led(taken: &Json, cells: usize, lines: &mut Lines) {
     lines.push((Role::Key, format!("◆ {from} {branch} → {to}")));
     let words = taken["words"].as_str().unwrap_or_default();
     let why = words.split_once(", because ").map_or("", |(_, why)| why);
-    let why = wrapped(why, cells.saturating_sub(4).max(8)).into_iter();
-    lines.extend(why.map(|line| (Role::Quiet, format!("│   {line}"))));
+    lines.extend(paragraph(Role::Quiet, "│   ", why, cells.saturating_sub(4).max(8)));
 }
 
 /// The files that the visitor sent.
@@ -217,7 +206,7 @@ pub(crate) fn files(detail: &Json) -> Lines {
         let more = if file["attached"] == true { "" } else { ", not part of the answers" };
         (role, format!("{name}  {size}  {kind}{more}"))
     };
-    detail["files"].as_array().into_iter().flatten().map(line).collect()
+    items(&detail["files"]).iter().map(line).collect()
 }
 
 /// Bytes in words.
@@ -245,7 +234,7 @@ pub(crate) fn mails(detail: &Json, now: i64) -> Lines {
         }
         _ => {}
     }
-    for mail in detail["mails"].as_array().into_iter().flatten() {
+    for mail in items(&detail["mails"]) {
         lines.push(self::mail(mail, now));
         if let Some(why) = mail["reason"].as_str() {
             lines.push((Role::Bad, format!("    {}", safe(why))));
@@ -277,10 +266,10 @@ pub(crate) fn history(detail: &Json, now: i64) -> Lines {
     happened(&detail["completed_at"], format!("completed at {}", visit(detail).0));
     happened(&detail["abandoned_at"], visit(detail).0);
     happened(&detail["first_touched_at"], "the staff did something about it first".to_owned());
-    for file in detail["files"].as_array().into_iter().flatten() {
+    for file in items(&detail["files"]) {
         happened(&file["created_at"], format!("sent the file {}", plain_text(&file["name"])));
     }
-    for mail in detail["mails"].as_array().into_iter().flatten() {
+    for mail in items(&detail["mails"]) {
         let to = plain_text(&mail["to"]);
         happened(&mail["created_at"], format!("mail to {to} queued"));
         happened(&mail["settled_at"], format!("mail to {to} {}", plain_text(&mail["status"])));
@@ -305,7 +294,7 @@ pub(crate) fn history(detail: &Json, now: i64) -> Lines {
 pub(super) fn preview(row: &Json, detail: Option<&Json>, now: i64) -> Lines {
     let mut lines = standing(row, now);
     let Some(detail) = detail else {
-        lines.push((Role::Quiet, "Loading …".to_owned()));
+        lines.push(loading());
         return lines;
     };
     if !plain_text(&detail["inbox_notes"]).is_empty() {
@@ -327,8 +316,6 @@ pub(super) fn preview(row: &Json, detail: Option<&Json>, now: i64) -> Lines {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn told(row: &Json) -> String {

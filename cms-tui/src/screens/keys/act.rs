@@ -1,36 +1,19 @@
 //! What can be done with keys.
 
-use cms_http::wire::{
-    keys::{Check, Create, Delete, Endpoints, Grace, PossibleCall, Read, Rotate, Update},
-    parameters::{Limit, Listing, NoQuery, OneOrList},
-};
-use serde_json::{Map, Value as Json, json};
+use cms_http::wire::keys::{Check, Create, Delete, Endpoints, Grace, PossibleCall, Rotate, Update};
 
 use super::{KEY, denied};
-use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
-    screens::acts::{self, by_id, id, name},
-    step::{Confirm, Form, Menu, Place, Step, get, send, send_json},
-    theme::Role,
-    widgets::{
-        field::{Field, Kind},
-        input::Input,
-        viewer::Viewer,
-    },
-};
+use crate::screens::prelude::*;
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
     match verb {
         "new" => new(),
         "rights" => Step::Open(Place::about("rights", &row)),
-        "show" => get::<Read>(&OneOrList { id: Some(id(&row)), ..OneOrList::default() })
-            .map(|call| call.then(move |reply| Step::View(Viewer::json(name(&row), &reply.data))))
-            .into(),
-        "endpoints" => get::<Endpoints>(&Listing { limit: Limit(500), ..Listing::default() })
-            .map(|call| call.then(endpoints))
-            .into(),
+        "show" => (KEY.again)(&row).view(name(&row)),
+        "endpoints" => {
+            get::<Endpoints>(&Listing { limit: Limit(500), ..Listing::default() }).then(endpoints)
+        }
         "check" => check(&row),
         "grant" => denied::grant(row),
         "rotate" => rotate(row),
@@ -64,33 +47,27 @@ pub(super) fn right(text: &str) -> Result<Json, String> {
 }
 
 fn new() -> Step {
-    let mut rights = Input::default();
-    rights.is_multiline = true;
     let fields = vec![
         Field::text("name", "Name", "").required(),
-        Field::new("rights", "Rights", Kind::Text(rights))
+        Field::lines("rights", "Rights", "")
             .hint("one a line, such as GET /api/backend/item?table=blog; e edits them as a matrix"),
         Field::text("expires_on", "Expires", "").hint("YYYY-MM-DD; empty: never"),
         Field::flag("active", "Active", true),
     ];
     Form::new("New key", fields, |values| {
         let mut body = values.all.clone();
-        let rights: Result<Vec<_>, _> = values
-            .text("rights")
-            .lines()
-            .filter(|line| !line.trim().is_empty())
-            .map(right)
-            .collect();
+        let rights = values.text("rights");
+        let rights = rights.lines().filter(|line| !line.trim().is_empty()).map(right);
+        let rights: Result<Vec<_>, _> = rights.collect();
         let rights = match rights {
             Ok(rights) => rights,
             Err(why) => return Step::Fault(Fault::at("rights", why)),
         };
-        let named = values.text("name");
-        if !rights.is_empty() {
-            body.insert("rights".to_owned(), rights.into());
+        let (named, has_any) = (values.text("name"), !rights.is_empty());
+        body.insert("rights".to_owned(), rights.into());
+        if has_any {
             return create(named, body);
         }
-        body.insert("rights".to_owned(), rights.into());
         let text = format!("Make {named} without a right? It may call nothing until it gets one.");
         Step::Confirm(Confirm::new(text, move || create(named, body)))
     })
@@ -99,8 +76,7 @@ fn new() -> Step {
 
 fn create(named: String, body: Map<String, Json>) -> Step {
     send_json::<Create>(&NoQuery {}, Json::Object(body))
-        .map(|call| call.then(move |reply| shown(&named, "is made", &reply)))
-        .into()
+        .then(move |reply| shown(&named, "is made", &reply))
 }
 
 fn shown(name: &str, done: &str, reply: &Reply) -> Step {
@@ -119,21 +95,17 @@ fn rotate(row: Json) -> Step {
         name(&row)
     );
     acts::rotate(title, cost, move |grace_s| {
-        let again = (KEY.again)(&row).map(|call| {
-            call.then(move |now| match now.data["prefix"] == row["prefix"] {
-                true => new_value(&row, grace_s),
-                false => ask_again(row, grace_s),
-            })
-        });
-        again.into()
+        (KEY.again)(&row).then(move |now| match now.data["prefix"] == row["prefix"] {
+            true => new_value(&row, grace_s),
+            false => ask_again(row, grace_s),
+        })
     })
 }
 
 fn new_value(row: &Json, grace_s: i64) -> Step {
     let named = name(row);
     send::<Rotate>(&by_id(row), &Grace { grace_s })
-        .map(|call| call.then(move |reply| shown(&named, "has a new value", &reply)))
-        .into()
+        .then(move |reply| shown(&named, "has a new value", &reply))
 }
 
 /// Asks again: somebody may be handing out the value that would stop working.
@@ -141,7 +113,7 @@ fn ask_again(row: Json, grace_s: i64) -> Step {
     let entries = ["keep that value", "make another one all the same"].map(str::to_owned);
     let title = format!("Somebody gave {} a new value too", name(&row));
     Step::Menu(Menu::new(title, entries.to_vec(), move |n| match n {
-        0 => Step::Tell("Theirs is kept.".to_owned()),
+        0 => Step::tell("Theirs is kept."),
         _ => new_value(&row, grace_s),
     }))
 }
@@ -174,10 +146,7 @@ pub(super) fn check(row: &Json) -> Step {
         let asked = PossibleCall { id: key, method: method.clone(), path: path.clone() };
         let named = named.clone();
         get::<Check>(&asked)
-            .map(|call| {
-                call.then(move |reply| Step::View(answer(&named, &method, &path, &reply.data)))
-            })
-            .into()
+            .then(move |reply| Step::View(answer(&named, &method, &path, &reply.data)))
     })
     .step()
 }
@@ -197,17 +166,17 @@ fn answer(named: &str, method: &str, path: &str, data: &Json) -> Viewer {
     let lines = vec![
         (role, format!("{said}: {why} ({reason})")),
         (Role::Plain, String::new()),
-        (Role::Plain, crate::text::safe(&format!("{named}: {method} {path}")).into()),
+        (Role::Plain, safe(&format!("{named}: {method} {path}")).into()),
     ];
     Viewer::new("Why?", lines)
 }
 
 fn endpoints(reply: Reply) -> Step {
-    let rows = reply.data.as_array().into_iter().flatten();
+    let rows = items(&reply.data).iter();
     let lines = rows.map(|row| {
         let public = if row["public"] == true { "  (public)" } else { "" };
         let line = format!("{}{public}", super::right_text(row));
-        (Role::Plain, crate::text::safe(&line).into_owned())
+        (Role::Plain, safe(&line).into_owned())
     });
     Step::View(Viewer::new("What rights can name", lines.collect()))
 }

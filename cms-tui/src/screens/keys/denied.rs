@@ -1,20 +1,12 @@
 //! The last call that a key was refused, and a right for exactly that call.
 
 use cms_http::wire::keys::LastDenied;
-use serde_json::{Value as Json, json};
 
 use super::{
     right_text,
     rights::{changed, granted},
 };
-use crate::{
-    calls::Fault,
-    moment,
-    screens::acts::{by_id, name},
-    step::{Act, Calling, Confirm, Step, get},
-    text::safe,
-    theme::Role,
-};
+use crate::screens::prelude::*;
 
 pub(super) fn last(key: &Json) -> Result<Calling, Fault> {
     get::<LastDenied>(&by_id(key))
@@ -30,18 +22,15 @@ pub(super) fn line(denied: &Json, now: i64) -> Option<(Role, String)> {
 
 /// Reads the last refused call, asks, and grants a right for it.
 pub(super) fn grant(key: Json) -> Step {
-    let call = last(&key).map(|call| {
-        call.then(move |reply| {
-            let right = reply.data["right"].clone();
-            if right.is_null() {
-                let say = format!("{} was refused no call that a right could allow.", name(&key));
-                return Step::Tell(say);
-            }
-            let text = format!("Grant {} exactly this: {}?", name(&key), right_text(&right));
-            Step::Confirm(Confirm::new(text, move || add(key, &right)))
-        })
-    });
-    call.into()
+    last(&key).then(move |reply| {
+        let right = reply.data["right"].clone();
+        if right.is_null() {
+            let say = format!("{} was refused no call that a right could allow.", name(&key));
+            return Step::Tell(say);
+        }
+        let text = format!("Grant {} exactly this: {}?", name(&key), right_text(&right));
+        Step::Confirm(Confirm::new(text, move || add(key, &right)))
+    })
 }
 
 /// Adds a right to those that the key has at that time.

@@ -2,41 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cms_http::wire::{
-    keys::{Endpoints, Read},
-    parameters::{Limit, Listing, OneOrList},
-};
-use ratatui::{
-    Frame,
-    layout::{Position, Rect},
-    text::{Line, Span},
-};
-use serde_json::{Value as Json, json};
+use cms_http::wire::keys::{Endpoints, Read};
 
 use super::{
     act, right_text,
     rights::{Call, Granted, Methods, as_right, call_of, changed, granted, merged, without},
 };
-use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
-    screens::{Clicked, Look, Screen, acts},
-    step::{Act, Form, Step, get},
-    text::{count, fitted, safe, width, wrapped},
-    theme::Role,
-    widgets::{
-        draw::{lines, pane},
-        field::Field,
-        list::{Hit, List},
-        window::Row,
-    },
-};
+use crate::screens::prelude::*;
 
 const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
 const KEY: u8 = 0;
 const KNOWN: u8 = 1;
 
 /// The screen.
+#[derive(Default)]
 pub(crate) struct Matrix {
     key: Json,
     known: Vec<Json>,
@@ -53,17 +32,7 @@ pub(crate) struct Matrix {
 impl Matrix {
     pub(crate) fn new(key: Json) -> Self {
         let now = granted(&key);
-        let want = now.clone();
-        let mut matrix = Self {
-            key,
-            known: Vec::new(),
-            now,
-            want,
-            list: List::default(),
-            column: 0,
-            is_leaving: false,
-            fault: None,
-        };
+        let mut matrix = Self { key, want: now.clone(), now, ..Self::default() };
         matrix.arrange();
         matrix
     }
@@ -123,7 +92,7 @@ impl Matrix {
 
     fn save(&mut self) -> Step {
         if self.pending().is_empty() {
-            return Step::Tell("No right is different.".to_owned());
+            return Step::tell("No right is different.");
         }
         let change = changed(self.key.clone(), self.now.clone(), self.want.clone());
         Act::one(change, "has its new rights", "").step()
@@ -155,11 +124,10 @@ impl Screen for Matrix {
     }
 
     fn load(&mut self) -> Step {
-        let one = OneOrList { id: Some(acts::id(&self.key)), ..OneOrList::default() };
         let known = Listing { limit: Limit(500), ..Listing::default() };
         Step::Several(vec![
-            get::<Read>(&one).map(|call| call.slot(KEY)).into(),
-            get::<Endpoints>(&known).map(|call| call.slot(KNOWN)).into(),
+            acts::again::<Read>(&self.key).slot(KEY),
+            get::<Endpoints>(&known).slot(KNOWN),
         ])
     }
 
@@ -182,7 +150,7 @@ impl Screen for Matrix {
             }
             Ok(reply) => {
                 self.fault = None;
-                self.known = reply.data.as_array().cloned().unwrap_or_default();
+                self.known = items(&reply.data).to_vec();
             }
         }
         self.arrange();
@@ -210,10 +178,6 @@ impl Screen for Matrix {
             "check" => act::check(&self.key),
             _ => Step::None,
         }
-    }
-
-    fn row(&self) -> Option<&Json> {
-        self.list.row().map(|row| &row.json)
     }
 
     fn list(&self) -> Option<&List> {
@@ -258,7 +222,7 @@ impl Screen for Matrix {
         if std::mem::take(&mut self.is_leaving) {
             self.want = self.now.clone();
             self.arrange();
-            return Some(Step::Tell("What was not saved is forgotten.".to_owned()));
+            return Some(Step::tell("What was not saved is forgotten."));
         }
         self.is_leaving = true;
         let changes = count(self.pending().len(), "unsaved change");
@@ -280,9 +244,7 @@ impl Screen for Matrix {
         if !pending.is_empty() {
             title = format!("{title} · {}", count(pending.len(), "unsaved change"));
         }
-        let block = pane(&title, true, theme);
-        let inner = block.inner(area);
-        frame.render_widget(block, area);
+        let inner = framed(frame, area, &title, true, theme);
         let below = (pending.len() + 1).min(5);
         let cells = usize::from(inner.width);
         let first = cells.saturating_sub(4 * 8 + 3);
@@ -296,12 +258,10 @@ impl Screen for Matrix {
         let heads: String = METHODS.iter().map(|method| format!("{method:^8}")).collect();
         let head = format!("  {}{heads}", fitted("ENDPOINT", first));
         let mut shown = vec![Line::styled(head, theme.style(Role::Title))];
-        let top = self.list.top_for(height);
         self.list.rows_at.set(Rect { y: inner.y + 1, height: height as u16, ..inner });
-        for at in top..top + height {
-            let Some(row) = self.list.window.get(at) else { break };
-            shown.push(self.line(row, Some(at) == self.list.here(), first, look));
-        }
+        shown.extend(
+            self.list.seen(height).map(|(row, is_here)| self.line(row, is_here, first, look)),
+        );
         shown.resize(height + 1, Line::default());
         if let Some(fault) = &self.fault {
             shown.push(Line::styled(format!(" ✗ {}", safe(fault)), theme.style(Role::Bad)));

@@ -5,22 +5,11 @@ mod denied;
 mod matrix;
 mod rights;
 
-use cms_http::wire::{keys::Read, parameters::OneOrList};
-use serde_json::Value as Json;
+use cms_http::wire::keys::Read;
 
 pub(crate) use matrix::Matrix;
 
-use super::{
-    acts::{Kind, id},
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, age, column, members, number, others, plain},
-};
-use crate::{
-    calls::Fault,
-    moment,
-    step::{Calling, Place, Step, get},
-    theme::Role,
-};
+use super::{acts::Kind, cells::number, prelude::*};
 
 /// Columns that the service sorts by.
 const SORTS: [&str; 7] =
@@ -32,21 +21,12 @@ pub(crate) static SPEC: Spec = Spec {
     open: Some(|row, _| Step::Open(Place::about("rights", row))),
     empty: "No keys. n makes one.",
     sorts: |_| SORTS.map(str::to_owned).to_vec(),
-    ..Spec::new("keys", |_| "API keys".to_owned(), columns, list, act::act)
+    ..Spec::new("keys", |_| "API keys".to_owned(), columns, listed::<Read>, act::act)
 };
 
 /// How keys are changed.
-pub(crate) static KEY: Kind = Kind {
-    what: "key",
-    again: |row| get::<Read>(&OneOrList { id: Some(id(row)), ..OneOrList::default() }),
-    judged: &["name", "prefix", "rights", "active", "expires_on"],
-    unread: &[],
-    body: |members| members,
-};
-
-fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&OneOrList { id: None, list: asked.page() })
-}
+pub(crate) static KEY: Kind =
+    Kind::new("key", acts::again::<Read>, &["name", "prefix", "rights", "active", "expires_on"]);
 
 fn columns(_: &Json) -> Vec<Column> {
     vec![
@@ -79,8 +59,7 @@ fn state(row: &Json, name: &str, now: i64) -> Cell {
 
 /// A right as the command line writes it.
 pub(crate) fn right_text(right: &Json) -> String {
-    let methods = right["methods"].as_array().into_iter().flatten();
-    let methods: Vec<_> = methods.filter_map(Json::as_str).collect();
+    let methods: Vec<_> = texts(&right["methods"]).collect();
     let endpoint = right["endpoint"].as_str().unwrap_or_default();
     let query = right["query"].as_object().into_iter().flatten();
     let query: Vec<_> =
@@ -89,7 +68,7 @@ pub(crate) fn right_text(right: &Json) -> String {
     format!("{} {endpoint}{query}", methods.join(",")).trim().to_owned()
 }
 
-fn preview(row: &Json, last: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, last: Option<&Json>, _: &Json, now: i64) -> Lines {
     let names = [
         ("Prefix", "prefix"),
         ("Created", "created_at"),
@@ -104,20 +83,18 @@ fn preview(row: &Json, last: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, St
         lines.extend(last.and_then(|last| denied::line(last, now)));
     }
     lines.push((Role::Title, "Rights".to_owned()));
-    let rights = row["rights"].as_array().into_iter().flatten();
+    let rights = items(&row["rights"]).iter();
     let rights: Vec<_> =
         rights.map(|right| (Role::Plain, format!("  {}", right_text(right)))).collect();
     if rights.is_empty() {
         lines.push((Role::Warn, "  none: the key allows no call".to_owned()));
     }
-    lines.extend(rights.into_iter().map(|(role, text)| (role, crate::text::safe(&text).into())));
+    lines.extend(rights.into_iter().map(|(role, text)| (role, safe(&text).into())));
     lines
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

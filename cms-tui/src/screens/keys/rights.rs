@@ -6,14 +6,9 @@ use std::{
 };
 
 use cms_http::wire::keys::Update;
-use serde_json::{Map, Value as Json, json};
 
 use super::KEY;
-use crate::{
-    calls::Reply,
-    screens::acts::{by_id, name},
-    step::{BulkCall, Checked, send_json},
-};
+use crate::screens::prelude::*;
 
 pub(super) type Methods = BTreeSet<String>;
 /// An endpoint with the parameters that a row fixes.
@@ -29,9 +24,8 @@ pub(super) fn call_of(right: &Json) -> Call {
 /// `*` has no methods; in the matrix it has one cell.
 pub(super) fn granted(key: &Json) -> Granted {
     let mut granted = Granted::new();
-    for right in key["rights"].as_array().into_iter().flatten() {
-        let methods = right["methods"].as_array().into_iter().flatten();
-        let mut methods: Methods = methods.filter_map(Json::as_str).map(str::to_owned).collect();
+    for right in items(&key["rights"]) {
+        let mut methods: Methods = texts(&right["methods"]).map(str::to_owned).collect();
         if right["endpoint"] == "*" {
             methods = Methods::from(["GET".to_owned()]);
         }

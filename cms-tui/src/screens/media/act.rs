@@ -1,26 +1,9 @@
 //! What can be done with files.
 
-use std::sync::Arc;
-
-use cms_http::wire::{
-    media::{Check, Checking, Delete, Removal},
-    parameters::NoQuery,
-};
-use serde_json::{Map, Value as Json};
+use cms_http::wire::media::{Check, Checking, Delete, Removal};
 
 use super::{FILE, edit, place, use_lines, uses};
-use crate::{
-    actions::Scene,
-    calls::Reply,
-    screens::{
-        acts::{id, name},
-        inbox::at_home,
-    },
-    step::{Act, BulkCall, Checked, Confirm, Form, Step, get, send},
-    text::number,
-    theme::Role,
-    widgets::{field::Field, viewer::Viewer},
-};
+use crate::screens::{inbox::at_home, prelude::*};
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
@@ -29,11 +12,8 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "edit" => edit::form(row),
         "uses" => {
             let title = format!("{} is in use", name(&row));
-            let call = uses(&row);
-            call.map(|call| {
-                call.then(move |reply| Step::View(Viewer::new(title, use_lines(Some(&reply.data)))))
-            })
-            .into()
+            uses(&row)
+                .then(move |reply| Step::View(Viewer::new(title, use_lines(Some(&reply.data)))))
         }
         "check" => check(),
         "upload" => upload(),
@@ -61,14 +41,11 @@ fn upload() -> Step {
 
 /// Compares files with their records.
 fn check() -> Step {
-    let call = send::<Check>(&NoQuery {}, &Checking { remove: false });
-    call.map(|call| {
-        call.then(|reply| Step::View(Viewer::new("Files and records", found(&reply.data))))
-    })
-    .into()
+    send::<Check>(&NoQuery {}, &Checking { remove: false })
+        .then(|reply| Step::View(Viewer::new("Files and records", found(&reply.data))))
 }
 
-fn found(data: &Json) -> Vec<(Role, String)> {
+fn found(data: &Json) -> Lines {
     let count = |name: &str| data[name].as_i64().unwrap_or_default();
     let mut lines = vec![(
         Role::Plain,
@@ -88,8 +65,8 @@ fn found(data: &Json) -> Vec<(Role, String)> {
         lost => {
             let say = format!("{} records have lost their file; upload these again:", number(lost));
             lines.push((Role::Bad, say));
-            let missing = data["missing"].as_array().into_iter().flatten();
-            let path = |path: &Json| (Role::Plain, crate::screens::cells::plain_text(path));
+            let missing = items(&data["missing"]).iter();
+            let path = |path: &Json| (Role::Plain, plain_text(path));
             lines.extend(missing.map(path));
         }
     }
@@ -98,13 +75,12 @@ fn found(data: &Json) -> Vec<(Role, String)> {
 
 /// Looks where the file is in use before it asks.
 fn delete(row: Json) -> Step {
-    let call = uses(&row);
-    call.map(|call| call.then(move |reply| Step::Confirm(question(row, &reply.data)))).into()
+    uses(&row).then(move |reply| Step::Confirm(question(row, &reply.data)))
 }
 
 fn question(row: Json, uses: &Json) -> Confirm {
     let named = name(&row);
-    let places: Vec<_> = uses["uses"].as_array().into_iter().flatten().map(place).collect();
+    let places: Vec<_> = items(&uses["uses"]).iter().map(place).collect();
     let hidden = uses["hidden"].as_u64().unwrap_or_default();
     let is_used = !places.is_empty() || hidden > 0;
     let mut text = format!("Delete {named} for good?");
@@ -121,28 +97,15 @@ fn question(row: Json, uses: &Json) -> Confirm {
 
 /// Goes only if it is as the list shows it.
 fn removed(row: &Json, force: bool) -> Act {
-    let (named, removal) = (name(row), Removal { id: id(row), force: force.then_some(true) });
-    let said = named.clone();
-    let call = Arc::new(move |now: &Reply| {
-        let call = get::<Delete>(&removal)?.if_match(now.etag.clone());
-        Ok(BulkCall::new(said.clone(), call, None))
-    });
-    let seen = FILE.judged.iter().map(|name| ((*name).to_owned(), row[*name].clone()));
-    let row = Checked {
-        name: named,
-        again: FILE.again(row),
-        seen: seen.collect(),
-        wanted: Map::new(),
-        merges: false,
-        call,
-    };
+    let removal = Removal { id: id(row), force: force.then_some(true) };
+    let seen = FILE.judged.iter().map(|name| ((*name).to_owned(), row[*name].clone())).collect();
+    let delete = move || get::<Delete>(&removal);
+    let row = Checked::deleted(name(row), FILE.again(row), seen, delete);
     Act::one(row, "is deleted", "delete it all the same")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -1,28 +1,16 @@
 //! The form of a file: its texts by language, name, folder and focal point.
 
 use cms_http::wire::media::Update;
-use serde_json::{Map, Value as Json};
 
 use super::FILE;
-use crate::{
-    calls::Fault,
-    screens::acts,
-    step::{Form, Step},
-    widgets::{
-        field::{Field, Kind},
-        form::Values,
-        input::Input,
-    },
-};
+use crate::screens::prelude::*;
 
 const TEXTS: [(&str, &str); 2] = [("alt", "Alt texts"), ("title", "Titles")];
 
 pub(super) fn form(row: Json) -> Step {
     let mut fields = Vec::new();
     for (name, label) in TEXTS {
-        let mut lines = Input::of(&as_lines(&row[name]));
-        lines.is_multiline = true;
-        let field = Field::new(name, label, Kind::Text(lines));
+        let field = Field::lines(name, label, &as_lines(&row[name]));
         fields.push(field.hint("one language a line, such as en: A red bicycle"));
     }
     let text = |name: &str| row[name].as_str().unwrap_or_default();
@@ -52,7 +40,7 @@ fn submit(row: &Json, values: &Values) -> Step {
         }
     }
     if wanted.is_empty() {
-        return Step::Tell("Nothing was changed.".to_owned());
+        return Step::tell("Nothing was changed.");
     }
     // An emptied folder is none; null is no text.
     if let Some(folder) = wanted.get_mut("folder").filter(|folder| folder.is_null()) {
@@ -107,8 +95,6 @@ fn is_language(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

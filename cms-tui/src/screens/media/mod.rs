@@ -4,20 +4,8 @@ mod act;
 mod edit;
 
 use cms_http::wire::media::{Read, Uses, WIDTHS, WhichMedia};
-use serde_json::Value as Json;
 
-use super::{
-    acts::{Kind, by_id, id},
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, age, column, members, plain, plain_text},
-    filter_words::{Word, pieces, unknown},
-};
-use crate::{
-    calls::Fault,
-    step::{Calling, get},
-    text::{number, safe, wrapped},
-    theme::Role,
-};
+use super::{acts::Kind, prelude::*};
 
 pub(crate) static SPEC: Spec = Spec {
     detail: Some(|row, _| uses(row)),
@@ -29,13 +17,11 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 /// How files are changed.
-static FILE: Kind = Kind {
-    what: "file",
-    again: |row| get::<Read>(&WhichMedia { id: Some(id(row)), ..WhichMedia::default() }),
-    judged: &["file_name", "alt", "title", "folder"],
-    unread: &[],
-    body: |members| members,
-};
+static FILE: Kind = Kind::new(
+    "file",
+    |row| get::<Read>(&WhichMedia { id: Some(id(row)), ..WhichMedia::default() }),
+    &["file_name", "alt", "title", "folder"],
+);
 
 const TOKENS: &str = "type:image/ folder:products TEXT";
 
@@ -113,7 +99,7 @@ fn place(one: &Json) -> String {
     format!("{} {id} ({part})", safe(holder))
 }
 
-fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Lines {
     let names =
         [("Path", "path"), ("Type", "media_type"), ("Folder", "folder"), ("Came", "uploaded_at")];
     let mut lines = members(row, &names, now);
@@ -150,9 +136,9 @@ fn preview(row: &Json, detail: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, 
 }
 
 /// The places as lines.
-fn use_lines(uses: Option<&Json>) -> Vec<(Role, String)> {
-    let Some(uses) = uses else { return vec![(Role::Quiet, "Loading …".to_owned())] };
-    let places = uses["uses"].as_array().into_iter().flatten();
+fn use_lines(uses: Option<&Json>) -> Lines {
+    let Some(uses) = uses else { return vec![loading()] };
+    let places = items(&uses["uses"]).iter();
     let mut lines: Vec<_> = places.map(|one| (Role::Plain, place(one))).collect();
     match uses["hidden"].as_u64().unwrap_or_default() {
         0 if lines.is_empty() => lines.push((Role::Quiet, "Nowhere.".to_owned())),
@@ -164,16 +150,11 @@ fn use_lines(uses: Option<&Json>) -> Vec<(Role, String)> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
     fn a_filter_asks_the_service_or_is_refused() {
-        let line = |filter: &str| {
-            list(&ListQuery { subject: &Json::Null, filter, ..ListQuery::default() })
-                .map(|call| call.ask.line())
-        };
+        let line = |filter: &str| SPEC.asks(&Json::Null, filter);
         let asked = line("type:image/ red bicycle folder:a").expect("a call");
         for part in ["type=image", "folder=a", "search=red"] {
             assert!(asked.contains(part), "{asked}");

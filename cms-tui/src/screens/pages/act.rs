@@ -1,20 +1,13 @@
 //! What can be done with a page as a whole, in the list and on the screen of one.
 
 use cms_http::wire::pagebuilder::{Diff, Discard, MayName, OnePage, Publish, TakeOff};
-use serde_json::Value as Json;
 
 use super::{
     about, diff,
     hold::{DraftView, OthersEdits, reading},
     links, make, page_id, plan, wording,
 };
-use crate::{
-    actions::Scene,
-    calls::Reply,
-    screens::cells::plain_text,
-    step::{Confirm, Place, Step, send},
-    widgets::viewer::Viewer,
-};
+use crate::screens::prelude::*;
 
 /// In the list: the draft is read first, so that the question is about what it is now.
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
@@ -56,13 +49,10 @@ pub(super) fn compare(page: &Json, from: Option<String>, to: Option<String>) -> 
     };
     let states = format!("{} → {}", said(&from, "published"), said(&to, "draft"));
     let title = format!("{} · {states}", super::address(page));
-    let call = diff(page_id(page), from, to).map(|call| {
-        // Long texts may differ at their end.
-        call.whole::<Diff>().then(move |reply| {
-            Step::View(Viewer::new(title, wording::differences(&reply.data, wording::WIDE)))
-        })
-    });
-    call.into()
+    // Long texts may differ at their end.
+    diff(page_id(page), from, to).map(Calling::whole::<Diff>).then(move |reply| {
+        Step::View(Viewer::new(title, wording::differences(&reply.data, wording::WIDE)))
+    })
 }
 
 /// Reads what the draft has changed, then goes on.
@@ -70,10 +60,7 @@ fn changed(
     seen: DraftView,
     next: impl FnOnce(DraftView, &[Json]) -> Step + Send + 'static,
 ) -> Step {
-    let call = diff(seen.id(), None, None).map(|call| {
-        call.then(move |reply| next(seen, reply.data.as_array().map_or(&[][..], Vec::as_slice)))
-    });
-    call.into()
+    diff(seen.id(), None, None).then(move |reply| next(seen, items(&reply.data)))
 }
 
 fn publish(seen: DraftView) -> Step {

@@ -8,15 +8,9 @@ use std::{
 };
 
 use cms_http::wire::FieldProblem;
-use serde_json::Value as Json;
 
 use super::{draft, nodes, page_id};
-use crate::{
-    calls::{Fault, Reply},
-    screens::cells::plain_text,
-    step::{Calling, Menu, Step},
-    text::safe,
-};
+use crate::screens::prelude::*;
 
 /// Makes the call of a change, without its tag.
 type Make = Arc<dyn Fn() -> Result<Calling, Fault> + Send + Sync>;
@@ -76,7 +70,7 @@ impl DraftView {
     pub(super) fn of(page: &Json, read: &Json, etag: Option<String>) -> Self {
         let members = read.as_object().into_iter().flatten().filter(|(name, _)| *name != "rows");
         let state = members.map(|(name, value)| (name.clone(), value.clone())).collect();
-        let is_empty = read["rows"].as_array().is_none_or(Vec::is_empty);
+        let is_empty = items(&read["rows"]).is_empty();
         let state = Json::Object(state);
         Self { page: page.clone(), state, etag, is_empty, ..Self::default() }
     }
@@ -124,9 +118,7 @@ impl DraftView {
 /// Reads the draft of a page, then continues.
 pub(super) fn reading(page: &Json, next: impl FnOnce(DraftView) -> Step + Send + 'static) -> Step {
     let page = page.clone();
-    let call = draft(page_id(&page));
-    call.map(|call| call.then(move |reply| next(DraftView::of(&page, &reply.data, reply.etag))))
-        .into()
+    draft(page_id(&page)).then(move |reply| next(DraftView::of(&page, &reply.data, reply.etag)))
 }
 
 /// A change that is sent with the tag of the draft that the user saw.
@@ -161,7 +153,7 @@ impl Change {
     }
 
     pub(super) fn step(self) -> Step {
-        let call = (self.make)().map(|call| {
+        (self.make)().made(|call| {
             call.if_match(self.etag.clone()).ending(move |outcome| match outcome {
                 Ok(reply) => {
                     // After changes of others the screen must not take over the tag: nobody has
@@ -185,12 +177,11 @@ impl Change {
                     Step::Several(vec![idle, next])
                 }
             })
-        });
-        call.into()
+        })
     }
 
     fn reread_draft(self, fault: Fault) -> Step {
-        draft(self.page).map(|call| call.then(move |now| self.decide(&fault, &now))).into()
+        draft(self.page).then(move |now| self.decide(&fault, &now))
     }
 
     fn decide(mut self, fault: &Fault, now: &Reply) -> Step {
@@ -243,8 +234,6 @@ fn unwritten() -> Fault {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     fn seen() -> DraftView {

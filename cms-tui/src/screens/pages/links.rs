@@ -1,27 +1,10 @@
 //! The links that show the draft of a page without a login: for whom, until when. One is made for a
 //! while, and can be taken back.
 
-use cms_http::wire::{
-    pagebuilder::{LinkFor, Links, MakeLink, MayName, Unlink, WhichLinks},
-    parameters::Limit,
-};
-use serde_json::Value as Json;
+use cms_http::wire::pagebuilder::{LinkFor, Links, MakeLink, MayName, Unlink, WhichLinks};
 
 use super::{address, page_id, who, wording::WIDE};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    moment,
-    screens::{
-        acts,
-        browser::{ListQuery, Spec},
-        cells::{Cell, Column, age, column, members, plain_text},
-    },
-    step::{Calling, Confirm, Form, Step, get, send},
-    text::wrapped,
-    theme::Role,
-    widgets::{field::Field, form::Values, viewer::Viewer, window::PAGE},
-};
+use crate::screens::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     preview: |row, _, _, now| preview(row, now),
@@ -61,7 +44,7 @@ fn whom(row: &Json) -> Cell {
     }
 }
 
-fn preview(row: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, now: i64) -> Lines {
     let mut lines = vec![(Role::Title, whom(row).0)];
     lines.extend(members(row, &[("Made", "created_at"), ("Ends", "expires_at")], now));
     lines.push((Role::Plain, format!("{:<12} {}", "By", who(row, "actor", now).0)));
@@ -86,8 +69,7 @@ fn take_back(row: &Json) -> Step {
     let text = format!("Take back {said}? People with this link can no longer see the draft.");
     let which = acts::by_id(row);
     Step::Confirm(Confirm::new(text, move || {
-        let call = get::<Unlink>(&which);
-        call.map(|call| call.then(move |_| Step::did(format!("{said} is taken back")))).into()
+        get::<Unlink>(&which).did(format!("{said} is taken back"))
     }))
 }
 
@@ -114,14 +96,10 @@ fn make(page: &Json, values: &Values) -> Step {
     let note = Some(values.text("note")).filter(|note| !note.trim().is_empty());
     let body = LinkFor { page_id: Some(page_id(page)), ttl_s, note };
     let title = format!("The draft of {}", address(page));
-    let call = send::<MakeLink>(&MayName::default(), &body);
     // The list of links has one more.
-    call.map(|call| {
-        call.then(move |reply| {
-            Step::Several(vec![Step::View(shown(title, &reply.data)), Step::Refresh])
-        })
+    send::<MakeLink>(&MayName::default(), &body).then(move |reply| {
+        Step::Several(vec![Step::View(shown(title, &reply.data)), Step::Refresh])
     })
-    .into()
 }
 
 fn shown(title: String, link: &Json) -> Viewer {

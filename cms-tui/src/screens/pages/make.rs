@@ -4,32 +4,25 @@
 use cms_http::wire::{
     item::{self, Create, Table},
     pagebuilder::{Copied, CopyTree},
-    parameters::NoQuery,
     tables::{Read, WhichTables},
 };
-use serde_json::{Value as Json, json};
 
 use super::{
     about, address,
     hold::{DraftView, reading},
     page_id,
 };
-use crate::{
-    calls::{Fault, Reply},
-    screens::{acts, cells::plain_text},
-    step::{Calling, Form, Place, Step, get, send, send_json},
-    widgets::{field::Field, form::Values},
-};
+use crate::screens::prelude::*;
 
 /// Reads which languages there are, then asks.
 pub(super) fn begin_new() -> Step {
     let table =
         get::<Read>(&WhichTables { name: Some("pages".to_owned()), ..WhichTables::default() });
-    table.map(|call| call.then(|reply| new_form(&reply.data))).into()
+    table.then(|reply| new_form(&reply.data))
 }
 
 fn new_form(table: &Json) -> Step {
-    let languages = table["languages"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let languages = texts(&table["languages"]);
     let languages: Vec<&str> = languages.collect();
     let fields = vec![
         Field::text("url_rewrite", "Address", "/").hint("such as /about").required(),
@@ -48,15 +41,11 @@ fn make(values: &Values) -> Step {
         "title": text("title"),
         "language_short": text("language_short"),
     });
-    let call = send_json::<Create>(&Table { table: "pages".to_owned(), no_events: None }, page);
-    let call = call.map(|call| {
-        call.then(|reply| {
-            let page = about(&reply.data);
-            let did = Step::did(format!("{} is made; a adds to its draft", address(&page)));
-            Step::Several(vec![did, Step::Open(Place::about("page", &page))])
-        })
-    });
-    call.into()
+    send_json::<Create>(&Table { table: "pages".to_owned(), no_events: None }, page).then(|reply| {
+        let page = about(&reply.data);
+        let did = Step::did(format!("{} is made; a adds to its draft", address(&page)));
+        Step::Several(vec![did, Step::Open(Place::about("page", &page))])
+    })
 }
 
 /// Pages that are offered.
@@ -67,7 +56,7 @@ pub(super) fn begin_copy(page: &Json) -> Step {
     let from = page.clone();
     let Some(base) = from["base_id"].as_i64() else { return others(from, Vec::new()) };
     let next = |reply: Reply| others(from, list(reply.data));
-    pages(Some(base)).map(|call| call.then(next)).into()
+    pages(Some(base)).then(next)
 }
 
 /// Reads the other pages too.
@@ -82,7 +71,7 @@ fn others(from: Json, versions: Vec<Json>) -> Step {
         };
         form(from, [versions, others].concat(), note)
     };
-    pages(None).map(|call| call.then(next)).into()
+    pages(None).then(next)
 }
 
 /// Pages by address; those that are versions of one.
@@ -111,7 +100,7 @@ fn label(page: &Json) -> String {
 fn form(from: Json, mut pages: Vec<Json>, note: String) -> Step {
     pages.retain(|page| acts::id(page) != page_id(&from));
     if pages.is_empty() {
-        return Step::Tell("There is no other page to copy into.".to_owned());
+        return Step::tell("There is no other page to copy into.");
     }
     let is_version = |page: &Json| !page["base_id"].is_null() && page["base_id"] == from["base_id"];
     let option = |page: &Json| {

@@ -30,24 +30,12 @@ use cms_http::wire::{
     item,
     pagebuilder::{Compared, Diff, OfPage, Read},
 };
-use serde_json::Value as Json;
 
 pub(super) use links::SPEC as LINKS;
 pub(super) use revisions::SPEC as REVISIONS;
 pub(super) use tree::PageTree;
 
-use super::{
-    acts,
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, column, plain, plain_text},
-    filter_words::{Word, pieces, unknown},
-};
-use crate::{
-    calls::Fault,
-    step::{Calling, Place, Step, get},
-    theme::Role,
-    widgets::window::PAGE,
-};
+use super::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     count: Some(count),
@@ -163,8 +151,8 @@ fn state(row: &Json, name: &str, _: i64) -> Cell {
     }
 }
 
-fn preview(row: &Json, draft: Option<&Json>) -> Vec<(Role, String)> {
-    let Some(draft) = draft else { return vec![(Role::Quiet, "Loading …".to_owned())] };
+fn preview(row: &Json, draft: Option<&Json>) -> Lines {
+    let Some(draft) = draft else { return vec![loading()] };
     let mut lines = wording::state(draft);
     lines.push((Role::Title, "Draft".to_owned()));
     let rows = nodes::rows(&about(row), draft, &BTreeSet::new());

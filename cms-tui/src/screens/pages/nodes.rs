@@ -2,14 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::{Value as Json, json};
-
 use super::page_id;
-use crate::{
-    screens::cells::plain_text,
-    text::{count, cut, safe},
-    widgets::window::Row,
-};
+use crate::screens::prelude::*;
 
 /// Each kind, and the member that holds what stands in it.
 const KINDS: [(&str, &str); 5] =
@@ -47,7 +41,7 @@ pub(super) fn rows(page: &Json, draft: &Json, folded: &BTreeSet<String>) -> Vec<
 /// What stands in a node of this level.
 fn below(node: &Json, level: usize) -> &[Json] {
     let name = KINDS.get(level).map_or("", |(_, name)| name);
-    node[name].as_array().map(Vec::as_slice).unwrap_or_default()
+    items(&node[name])
 }
 
 struct Walk<'f> {
@@ -165,7 +159,7 @@ pub(super) mod tests {
     use super::*;
 
     /// Two rows; a column with a title and a repeater, and an empty one.
-    pub(in crate::screens::pages) fn draft() -> Json {
+    pub(crate) fn draft() -> Json {
         let widget = |id: i64, name: &str, data: Json, items: Json| {
             let mut node = json!({"id": id, "widget": name, "data": data});
             node["items"] = items;

@@ -2,28 +2,13 @@
 
 use std::sync::Arc;
 
-use cms_http::wire::{
-    pagebuilder::{MayName, Planned, Plans, SetSchedule},
-    parameters::{Limit, Listing},
-};
-use serde_json::{Map, Value as Json};
+use cms_http::wire::pagebuilder::{MayName, Planned, Plans, SetSchedule};
 
 use super::{
     draft,
     hold::{DraftView, OthersEdits},
 };
-use crate::{
-    calls::Reply,
-    moment,
-    screens::{
-        acts,
-        browser::ExtraColumns,
-        cells::{Cell, Column, column},
-    },
-    step::{BulkCall, Checked, Form, Step, Undo, get, send},
-    theme::Role,
-    widgets::{field::Field, form::Values},
-};
+use crate::screens::{browser::ExtraColumns, prelude::*};
 
 const TIMES: [(&str, &str); 2] = [("publish_at", "Publish at"), ("take_off_at", "Take off at")];
 
@@ -46,7 +31,7 @@ pub(super) static EXTRA_COLUMNS: ExtraColumns = ExtraColumns {
 };
 
 fn rows(plans: &Json) -> impl Iterator<Item = &Json> {
-    plans.as_array().into_iter().flatten()
+    items(plans).iter()
 }
 
 fn time(name: &str, title: &str) -> Column {
@@ -69,7 +54,7 @@ pub(super) fn form(seen: DraftView) -> Step {
 
 fn submit(seen: &DraftView, values: &Values) -> Step {
     if values.changed.is_empty() {
-        return Step::Tell("Nothing was changed.".to_owned());
+        return Step::tell("Nothing was changed.");
     }
     let (page, name) = (seen.id(), seen.name());
     let (state, known, values) = (seen.state.clone(), seen.clone(), values.clone());
@@ -119,8 +104,6 @@ fn planned(page: i64, name: String, seen: Map<String, Json>, wanted: Map<String,
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -2,13 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use cms_http::wire::{
-    pagebuilder::{
-        MayName, OneRevision, Restore, Restored, Revisions, WhichRevision, WhichRevisions,
-    },
-    parameters::Limit,
+use cms_http::wire::pagebuilder::{
+    MayName, OneRevision, Restore, Restored, Revisions, WhichRevision, WhichRevisions,
 };
-use serde_json::Value as Json;
 
 use super::{
     act::compare,
@@ -16,17 +12,7 @@ use super::{
     hold::{DraftView, reading},
     nodes, page_id, who, wording,
 };
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    screens::{
-        browser::{ListQuery, Spec, by_id},
-        cells::{Cell, Column, age, column, members, number, plain_text},
-    },
-    step::{Calling, Confirm, Step, get, send},
-    theme::Role,
-    widgets::{viewer::Viewer, window::PAGE},
-};
+use crate::screens::{browser::by_id, cells::number, prelude::*};
 
 const DRAFT: &str = "draft";
 
@@ -76,12 +62,12 @@ fn count(row: &Json) -> String {
     number_of(row).to_string()
 }
 
-fn preview(row: &Json, differs: Option<&Json>, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, differs: Option<&Json>, now: i64) -> Lines {
     let mut lines = members(row, &[("Published", "created_at"), ("Checksum", "checksum")], now);
     lines.push((Role::Title, format!("From revision {} to the draft", count(row))));
     match differs {
         Some(found) => lines.extend(wording::differences(found, 60)),
-        None => lines.push((Role::Quiet, "Loading …".to_owned())),
+        None => lines.push(loading()),
     }
     lines
 }
@@ -97,7 +83,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
                 let [from, to] = both.map(|number| Some(number.to_string()));
                 compare(&page, from, to)
             }
-            _ => Step::Tell("Mark two to compare them, or none: then with the draft.".to_owned()),
+            _ => Step::tell("Mark two to compare them, or none: then with the draft."),
         },
         "tree" => drawn(&page, &row),
         "restore" => reading(&page, move |seen| restore(seen, number_of(&row))),
@@ -110,29 +96,23 @@ fn drawn(page: &Json, row: &Json) -> Step {
     let which = WhichRevision { page_id: page_id(page), number: number_of(row) };
     let title = format!("{} · revision {}", address(page), count(row));
     let page = page.clone();
-    let call = get::<OneRevision>(&which).map(|call| {
-        call.then(move |reply| {
-            let rows = nodes::rows(&page, &reply.data, &BTreeSet::new());
-            let lines = rows.iter().map(|row| (Role::Plain, nodes::line(&row.json)));
-            Step::View(Viewer::new(title, lines.collect()))
-        })
-    });
-    call.into()
+    get::<OneRevision>(&which).then(move |reply| {
+        let rows = nodes::rows(&page, &reply.data, &BTreeSet::new());
+        let lines = rows.iter().map(|row| (Role::Plain, nodes::line(&row.json)));
+        Step::View(Viewer::new(title, lines.collect()))
+    })
 }
 
 /// Asks with what the draft would lose.
 fn restore(seen: DraftView, number: i64) -> Step {
     let (from, to) = (Some(DRAFT.to_owned()), Some(number.to_string()));
-    let call = diff(seen.id(), from, to).map(|call| {
-        call.then(move |reply| {
-            let found = reply.data.as_array().map_or(&[][..], Vec::as_slice);
-            if found.is_empty() {
-                return Step::Tell(format!("The draft is as revision {number} was."));
-            }
-            Step::Confirm(question(seen, number, &wording::in_short(found)))
-        })
-    });
-    call.into()
+    diff(seen.id(), from, to).then(move |reply| {
+        let found = items(&reply.data);
+        if found.is_empty() {
+            return Step::Tell(format!("The draft is as revision {number} was."));
+        }
+        Step::Confirm(question(seen, number, &wording::in_short(found)))
+    })
 }
 
 fn question(seen: DraftView, number: i64, changes: &str) -> Confirm {

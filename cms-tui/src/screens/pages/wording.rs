@@ -1,18 +1,8 @@
 //! The state of a page, and what two of its states differ in, in words. A sign stands beside each
 //! colour: `+` new, `-` gone, `>` elsewhere, `~` with another value.
 
-use serde_json::Value as Json;
-
 use super::{nodes, texts};
-use crate::{
-    calls::uncut,
-    moment,
-    screens::cells::plain_text,
-    text::{count, wrapped},
-    theme::Role,
-};
-
-pub(super) type Lines = Vec<(Role, String)>;
+use crate::{calls::uncut, screens::prelude::*};
 
 /// Cells of a line that a value takes in a window of its own.
 pub(super) const WIDE: usize = 86;
@@ -91,10 +81,10 @@ pub(super) fn difference(one: &Json, cells: usize) -> Lines {
 fn both(from: &str, to: &str, cells: usize) -> Lines {
     let mut lines = Vec::new();
     for (text, sign, role) in [(from, '-', Role::Bad), (to, '+', Role::Good)] {
-        let said = wrapped(text, cells.saturating_sub(4).max(8));
+        let indent = format!("  {sign} ");
+        let said = paragraph(role, &indent, text, cells.saturating_sub(4).max(8));
         let more = said.len().saturating_sub(MOST);
-        let said = said.into_iter().take(MOST);
-        lines.extend(said.map(|line| (role, format!("  {sign} {line}"))));
+        lines.extend(said.into_iter().take(MOST));
         lines.extend(left_out(more));
     }
     lines
@@ -143,7 +133,7 @@ fn place(of: &Json) -> String {
 
 /// Everything that differs.
 pub(super) fn differences(found: &Json, cells: usize) -> Lines {
-    let found = found.as_array().map(Vec::as_slice).unwrap_or_default();
+    let found = items(found);
     if found.is_empty() {
         return vec![(Role::Good, "✓ Nothing differs.".to_owned())];
     }
@@ -163,8 +153,6 @@ pub(super) fn in_short(found: &[Json]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]
@@ -213,18 +201,9 @@ mod tests {
         assert_eq!(
             said,
             [
-                "5 differences",
-                "- html 3",
-                "+ row 8",
-                "> title 4",
-                "  - col 2, place 1",
-                "  + col 3, place 2",
-                "> row 8",
-                "  - place 1",
-                "  + place 2",
-                "~ title 4: title",
-                "  - A\\u001b[2J",
-                "  + (not set)",
+                "5 differences", "- html 3", "+ row 8", "> title 4", "  - col 2, place 1",
+                "  + col 3, place 2", "> row 8", "  - place 1", "  + place 2", "~ title 4: title",
+                "  - A\\u001b[2J", "  + (not set)",
             ]
         );
         let found = found.as_array().expect("a list");

@@ -2,24 +2,9 @@
 
 mod workers;
 
-use cms_http::wire::parameters::{Limit, NoQuery};
 use cms_http::wire::webhooks::{Cancel, OfStatus, Purge, Queue, Retry, Stats, WhichJobs};
-use serde_json::Value as Json;
 
-use super::{
-    acts::{self, by_id},
-    browser::{ListQuery, Spec},
-    cells::{Column, age, column, members, plain, status},
-    filter_words::{Word, pieces, unknown},
-};
-use crate::{
-    actions::Scene,
-    calls::Fault,
-    step::{Calling, Confirm, Menu, Step, get},
-    text::{count, wrapped},
-    theme::Role,
-    widgets::{viewer::Viewer, window::PAGE},
-};
+use super::{cells::status, prelude::*};
 
 pub(crate) static SPEC: Spec = Spec {
     above: Some(&workers::ABOVE),
@@ -40,10 +25,7 @@ fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
             Word::Token("status", value) | Word::Text(value) => {
                 which.status = Some(value.to_owned());
             }
-            Word::Token("webhook", value) => {
-                let id = value.parse().map_err(|_| unknown(value, "webhook:3"))?;
-                which.subscription = Some(id);
-            }
+            Word::Token("webhook", value) => which.subscription = parsed(value, "webhook:3")?,
             Word::Token(name, _) => return Err(unknown(name, TOKENS)),
         }
     }
@@ -72,7 +54,7 @@ fn next(row: &Json, name: &str, now: i64) -> (String, Role) {
     if is_waiting(row) { age(row, name, now) } else { ("—".to_owned(), Role::Quiet) }
 }
 
-fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Lines {
     let names = [
         ("Event", "event"),
         ("Event id", "event_id"),
@@ -89,9 +71,7 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, Strin
         let none = if is_held { "none: it is held until its webhook is on" } else { "—" };
         *line = format!("{:<12} {none}", "Next try");
     }
-    if let Some(why) = row["error_message"].as_str() {
-        lines.extend(wrapped(why, 76).into_iter().map(|line| (Role::Bad, line)));
-    }
+    lines.extend(reason(&row["error_message"]));
     lines
 }
 
@@ -105,15 +85,8 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
             Step::Confirm(Confirm::new(text, move || calls))
         }
         "purge" => purge(),
-        "stats" => get::<Stats>(&NoQuery {})
-            .map(|call| {
-                call.then(|reply| Step::View(Viewer::json("How full the queue is", &reply.data)))
-            })
-            .into(),
-        "run" => {
-            let line = ["process-webhooks", "--time-limit=25"].map(str::to_owned).to_vec();
-            Step::Run(line)
-        }
+        "stats" => get::<Stats>(&NoQuery {}).view("How full the queue is"),
+        "run" => Step::Run(["process-webhooks", "--time-limit=25"].map(str::to_owned).to_vec()),
         _ => Step::None,
     }
 }
@@ -127,15 +100,11 @@ fn purge() -> Step {
         let text =
             format!("Remove jobs that are {status}, up to 1,000? They cannot be sent again.");
         Step::Confirm(Confirm::new(text, move || {
-            get::<Purge>(&OfStatus { status })
-                .map(|call| {
-                    call.then(|reply| {
-                        let removed = reply.data["removed"].as_u64().unwrap_or(0);
-                        let jobs = count(usize::try_from(removed).unwrap_or(0), "job");
-                        Step::did(format!("{jobs} removed"))
-                    })
-                })
-                .into()
+            get::<Purge>(&OfStatus { status }).then(|reply| {
+                let removed = reply.data["removed"].as_u64().unwrap_or(0);
+                let jobs = count(usize::try_from(removed).unwrap_or(0), "job");
+                Step::did(format!("{jobs} removed"))
+            })
         }))
     }))
 }

@@ -1,9 +1,8 @@
 //! How full the queue is, and whether somebody works on it.
 
-use cms_http::wire::{health::Readyz, parameters::NoQuery, webhooks::Stats};
-use serde_json::Value as Json;
+use cms_http::wire::{health::Readyz, webhooks::Stats};
 
-use crate::{moment, screens::browser::Above, step::get, text::number, theme::Role};
+use crate::screens::{browser::Above, prelude::*};
 
 /// Cells of the longest bar.
 const LONGEST: usize = 24;
@@ -17,10 +16,10 @@ pub(super) static ABOVE: Above = Above {
     lines,
 };
 
-fn lines(known: &[Json], _: i64) -> Vec<(Role, String)> {
+fn lines(known: &[Json], _: i64) -> Lines {
     let (Some(stats), ready) = (known.first().filter(|stats| !stats.is_null()), known.get(1))
     else {
-        return vec![(Role::Quiet, "Loading …".to_owned())];
+        return vec![loading()];
     };
     let of = |status: &str| stats["by_status"][status].as_i64().unwrap_or(0);
     let late = stats["oldest_due_ms"].as_i64().unwrap_or(0) / 1000;
@@ -70,8 +69,6 @@ fn bar(value: i64, most: i64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -1,30 +1,16 @@
 //! What can be done with records.
 
-use std::sync::Arc;
-
 use cms_http::wire::item::Delete;
-use serde_json::{Map, Value as Json};
 
 use super::{edit, id_of, name, one, save, translate, which};
-use crate::{
-    actions::Scene,
-    calls::Reply,
-    step::{Act, BulkCall, Checked, Confirm, Form, Step, get},
-    text::count,
-    widgets::{field::Field, viewer::Viewer},
-};
+use crate::screens::prelude::*;
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let (table, row) = (&scene.subject, scene.row.cloned().unwrap_or_default());
     match verb {
         "new" => edit::new(table),
         "edit" => edit::open(&row, table),
-        "show" => one(table, &row)
-            .map(|call| {
-                let title = format!("{} {}", name(table), id_of(table, &row));
-                call.then(move |reply| Step::View(Viewer::json(title, &reply.data)))
-            })
-            .into(),
+        "show" => one(table, &row).view(format!("{} {}", name(table), id_of(table, &row))),
         "language" => language(table),
         "translate" => translate::begin(table, &row),
         "set" => set(scene),
@@ -35,17 +21,13 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
 
 /// Shows the versions in the next language; after the last one, all.
 fn language(table: &Json) -> Step {
-    let known = table["languages"].as_array().cloned().unwrap_or_default();
-    let known: Vec<_> = known.iter().filter_map(Json::as_str).collect();
+    let known: Vec<_> = texts(&table["languages"]).collect();
     if known.is_empty() {
-        return Step::Tell("This table has no languages.".to_owned());
+        return Step::tell("This table has no languages.");
     }
     let now = table["language"].as_str().and_then(|now| known.iter().position(|one| *one == now));
     let next = now.map_or(0, |now| now + 1);
-    match known.get(next) {
-        Some(language) => Step::Set("language", (*language).to_owned()),
-        None => Step::Set("language", String::new()),
-    }
+    Step::Set("language", known.get(next).copied().unwrap_or_default().to_owned())
 }
 
 /// One column of all marked records, each back with undo.
@@ -113,19 +95,8 @@ fn delete(scene: &Scene<'_>) -> Step {
 
 /// Goes only if it is as the list shows it.
 fn deleted(table: &Json, row: &Json) -> Checked {
-    let (which, known) = (which(table, id_of(table, row)), name(table));
-    let name = format!("{} of {known}", id_of(table, row));
-    let said = name.clone();
-    let call = Arc::new(move |now: &Reply| {
-        let call = get::<Delete>(&which)?.if_match(now.etag.clone());
-        Ok(BulkCall::new(said.clone(), call, None))
-    });
-    Checked {
-        name,
-        again: save::again(table, row),
-        seen: row.as_object().cloned().unwrap_or_default(),
-        wanted: Map::new(),
-        merges: false,
-        call,
-    }
+    let which = which(table, id_of(table, row));
+    let name = format!("{} of {}", id_of(table, row), name(table));
+    let seen = row.as_object().cloned().unwrap_or_default();
+    Checked::deleted(name, save::again(table, row), seen, move || get::<Delete>(&which))
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeMap;
 
 use cms_http::wire::plugins::{Buttons, WhichButtons};
-use serde_json::Value as Json;
 
 use super::name;
-use crate::step::{Step, get};
+use crate::screens::prelude::*;
 
 /// Title and value of each choice, by column.
 pub(super) type Choices = BTreeMap<String, Vec<(String, Json)>>;
@@ -16,21 +15,17 @@ pub(super) fn read(table: &Json, next: impl FnOnce(Choices) -> Step + Send + 'st
     let plugin = table["plugin"].as_str().filter(|plugin| *plugin != "core");
     let Some(plugin) = plugin.map(str::to_owned) else { return next(Choices::new()) };
     let table = name(table);
-    get::<Buttons>(&WhichButtons { plugin, row: None })
-        .map(|call| {
-            call.ending(move |outcome| {
-                let mut choices = Choices::new();
-                collect(&table, &outcome.unwrap_or_default().data, &mut choices);
-                next(choices)
-            })
-        })
-        .into()
+    get::<Buttons>(&WhichButtons { plugin, row: None }).ending(move |outcome| {
+        let mut choices = Choices::new();
+        collect(&table, &outcome.unwrap_or_default().data, &mut choices);
+        next(choices)
+    })
 }
 
 /// The first form with choices for a column counts.
 fn collect(table: &str, buttons: &Json, into: &mut Choices) {
-    for button in buttons.as_array().into_iter().flatten() {
-        let fields = button["editable_rows"].as_array().into_iter().flatten();
+    for button in items(buttons) {
+        let fields = items(&button["editable_rows"]).iter();
         for field in fields.filter(|_| button["table"] == table) {
             let column = field["column"].as_str().unwrap_or_default();
             let options = field["options"].as_array().filter(|options| !options.is_empty());
@@ -49,8 +44,6 @@ fn collect(table: &str, buttons: &Json, into: &mut Choices) {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

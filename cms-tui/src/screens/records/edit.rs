@@ -1,20 +1,15 @@
 //! The form of a record: a field for each column, by its type.
 
 use cms_http::wire::item::{Create, Table};
-use serde_json::{Map, Value as Json};
 
 use super::{
     choices::{self, Choices},
     column_name, described, id_of, keys, kind, name, one, save,
 };
 use crate::{
-    calls::{LONGEST, Reply},
-    step::{Form, Step, send_json},
-    widgets::{
-        field::{Field, Kind},
-        form::Values,
-        input::Input,
-    },
+    calls::LONGEST,
+    screens::prelude::*,
+    widgets::{field::Kind, input::Input},
 };
 
 /// What stands for a value that no form offers.
@@ -28,14 +23,12 @@ fn field(column: &Json, value: &Json, choices: Option<&Vec<(String, Json)>>) -> 
         || if value.is_null() { String::new() } else { value.to_string() },
         str::to_owned,
     );
-    let mut lines = Input::of(&text);
-    lines.is_multiline = true;
     let made = match kind(column) {
         _ if text.len() > LONGEST => Kind::Fixed(format!("{} KB: {TOO_LONG}", text.len() / 1000)),
         kind if choices.is_some() => chosen(kind, value, choices),
         "integer" | "decimal" | "number" => Kind::Number(Input::of(&text)),
         "boolean" | "switch" | "checkbox" => Kind::Flag(value.as_bool()),
-        "textarea" | "richtext_editor" | "code_editor" => Kind::Text(lines),
+        "textarea" | "richtext_editor" | "code_editor" => Kind::Text(Input::lines(&text)),
         "password" => Kind::Secret(Input::default()),
         _ if value.is_array() || value.is_object() => Kind::Json(pretty(value)),
         "json" => Kind::Json(pretty(value)),
@@ -65,14 +58,10 @@ fn chosen(kind: &str, value: &Json, choices: Option<&Vec<(String, Json)>>) -> Ki
 }
 
 fn pretty(value: &Json) -> Input {
-    let text = if value.is_null() {
-        String::new()
-    } else {
-        serde_json::to_string_pretty(value).unwrap_or_default()
-    };
-    let mut input = Input::of(&text);
-    input.is_multiline = true;
-    input
+    match value.is_null() {
+        true => Input::lines(""),
+        false => Input::lines(&serde_json::to_string_pretty(value).unwrap_or_default()),
+    }
 }
 
 /// Fields for all columns that can be written.
@@ -96,7 +85,7 @@ pub(super) fn new(table: &Json) -> Step {
 }
 
 fn new_form(table: Json, choices: &Choices) -> Form {
-    let start = serde_json::json!({"language_short": table["language"]});
+    let start = json!({"language_short": table["language"]});
     let mut fields = fields(&table, &start, true, choices);
     for field in &mut fields {
         // The service gives the first version its base.
@@ -104,34 +93,23 @@ fn new_form(table: Json, choices: &Choices) -> Form {
     }
     let title = format!("New record of {}", name(&table));
     Form::new(title, fields, move |values| {
-        let body: Map<_, _> =
-            values.all.iter().filter(|(_, value)| !value.is_null()).map(cloned).collect();
+        let mut body = values.all.clone();
+        body.retain(|_, value| !value.is_null());
         let query = Table { table: name(&table), no_events: None };
         let table = table.clone();
-        send_json::<Create>(&query, Json::Object(body))
-            .map(|call| {
-                call.then(move |reply| {
-                    Step::did(format!("{} {} is made", name(&table), id_of(&table, &reply.data)))
-                })
-            })
-            .into()
+        send_json::<Create>(&query, Json::Object(body)).then(move |reply| {
+            Step::did(format!("{} {} is made", name(&table), id_of(&table, &reply.data)))
+        })
     })
-}
-
-fn cloned((name, value): (&String, &Json)) -> (String, Json) {
-    (name.clone(), value.clone())
 }
 
 /// Reads the record whole, then shows its form.
 pub(super) fn open(row: &Json, table: &Json) -> Step {
     let known = table.clone();
-    let call = one(table, row).map(|call| {
-        call.then(move |reply| {
-            let table = known.clone();
-            choices::read(&known, move |choices| form(&table, &reply, &choices).step())
-        })
-    });
-    call.into()
+    one(table, row).then(move |reply| {
+        let table = known.clone();
+        choices::read(&known, move |choices| form(&table, &reply, &choices).step())
+    })
 }
 
 fn form(table: &Json, read: &Reply, choices: &Choices) -> Form {
@@ -151,7 +129,7 @@ fn submit(table: &Json, read: &Reply, values: &Values) -> Step {
     };
     changed.retain(|name, value| !(value.is_null() && is_password(name)));
     if changed.is_empty() {
-        return Step::Tell("Nothing was changed.".to_owned());
+        return Step::tell("Nothing was changed.");
     }
     save::write(table, read, changed)
 }

@@ -17,19 +17,8 @@ mod translate;
 use std::collections::BTreeMap;
 
 use cms_http::wire::item::{Read, Which, WhichItems as Query};
-use serde_json::Value as Json;
 
-use super::{
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, column, plain, plain_text},
-    filter_words::{Word, pieces},
-};
-use crate::{
-    calls::Fault,
-    step::{Calling, get},
-    theme::Role,
-    widgets::window::{PAGE, Row},
-};
+use super::prelude::*;
 
 pub(crate) static SPEC: Spec = Spec {
     rows,
@@ -40,7 +29,6 @@ pub(crate) static SPEC: Spec = Spec {
     sorts,
     open: Some(edit::open),
     empty: "No record. n makes one.",
-    poll_s: 5,
     follows: |event, table| {
         let name = event.strip_prefix("item.").and_then(|rest| rest.rsplit_once('.'));
         name.is_some_and(|(name, _)| table["name"] == name)
@@ -61,7 +49,7 @@ fn name(table: &Json) -> String {
 }
 
 fn described(table: &Json) -> impl Iterator<Item = &Json> {
-    table["columns"].as_array().into_iter().flatten()
+    items(&table["columns"]).iter()
 }
 
 fn column_name(column: &Json) -> &str {
@@ -125,7 +113,7 @@ fn value(row: &Json, name: &str, _: i64) -> Cell {
         Json::Bool(true) => ("yes".to_owned(), Role::Good),
         Json::Bool(false) => ("no".to_owned(), Role::Quiet),
         Json::Null => ("—".to_owned(), Role::Quiet),
-        Json::String(text) if crate::moment::millis(text).is_some() && text.len() >= 16 => {
+        Json::String(text) if moment::millis(text).is_some() && text.len() >= 16 => {
             (text[..16].replace('T', " "), Role::Plain)
         }
         other => (plain_text(other), Role::Plain),
@@ -139,7 +127,7 @@ fn tokens(table: &Json) -> String {
 
 /// Columns that begin an index, and the key.
 fn sorts(table: &Json) -> Vec<String> {
-    let indexes = table["indexes"].as_array().into_iter().flatten();
+    let indexes = items(&table["indexes"]).iter();
     let first =
         indexes.filter_map(|index| index[0].as_str()).map(|one| one.trim_start_matches('-'));
     let mut sorts: Vec<String> = keys(table).into_iter().map(str::to_owned).collect();
@@ -213,7 +201,7 @@ fn which(table: &Json, id: String) -> Which {
     Which { table: name(table), id, language }
 }
 
-fn preview(row: &Json, detail: Option<&Json>, table: &Json, _: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, detail: Option<&Json>, table: &Json, _: i64) -> Lines {
     let mut members: Vec<_> = detail.unwrap_or(row).as_object().into_iter().flatten().collect();
     // In the order of the columns; what is no column comes last.
     members.sort_by_key(|(name, _)| {
@@ -227,9 +215,9 @@ fn preview(row: &Json, detail: Option<&Json>, table: &Json, _: i64) -> Vec<(Role
             other => plain_text(other),
         };
         let text: String = text.chars().take(4_000).collect();
-        let mut said = crate::text::wrapped(&text, 54).into_iter();
+        let mut said = wrapped(&text, 54).into_iter();
         let first = said.next().unwrap_or_default();
-        lines.push((Role::Plain, format!("{:<18} {first}", crate::text::cut(name, 18))));
+        lines.push((Role::Plain, format!("{:<18} {first}", cut(name, 18))));
         lines.extend(said.take(30).map(|line| (Role::Plain, format!("{:<18} {line}", ""))));
     }
     lines

@@ -4,14 +4,11 @@
 use std::sync::Arc;
 
 use cms_http::wire::item::Update;
-use serde_json::{Map, Value as Json};
 
 use super::{id_of, name, one, which};
 use crate::{
-    calls::{Fault, Reply},
-    screens::cells::plain_text,
-    step::{Menu, Patch, Reread, Step, Undo, send_json},
-    text::cut,
+    screens::prelude::*,
+    step::{Patch, Reread},
 };
 
 /// Writes columns over a record as it was read.
@@ -25,16 +22,15 @@ fn write_over(table: &Json, read: &Reply, changed: Map<String, Json>, done: &'st
     let query = which(table, id.clone());
     let (table, read) = (table.clone(), read.clone());
     let sent = changed.clone();
-    let call = send_json::<Update>(&query, Json::Object(changed)).map(|call| {
-        call.if_match(read.etag.clone()).ending(move |outcome| match outcome {
+    send_json::<Update>(&query, Json::Object(changed))
+        .map(|call| call.if_match(read.etag.clone()))
+        .ending(move |outcome| match outcome {
             Ok(reply) => saved(&table, &read, &sent, &reply, done),
             Err(fault) if fault.code == "stale" || fault.code == "rev_conflict" => {
                 ask(&table, read, sent)
             }
             Err(fault) => Step::Fault(fault),
         })
-    });
-    call.into()
 }
 
 /// Reads the record of a row again.
@@ -47,12 +43,11 @@ pub(super) fn again(table: &Json, row: &Json) -> Reread {
 pub(super) fn patch(table: &Json, row: &Json, seen: &Json, wanted: Map<String, Json>) -> Patch {
     let id = id_of(table, row);
     let which = which(table, id.clone());
-    let seen = wanted.keys().filter_map(|name| Some((name.clone(), seen.get(name)?.clone())));
     Patch {
         name: format!("{id} of {}", name(table)),
         again: again(table, row),
         write: Arc::new(move |columns| send_json::<Update>(&which, columns)),
-        seen: seen.collect(),
+        seen: acts::before(seen, &wanted),
         wanted,
         has_undo: true,
     }
@@ -60,9 +55,7 @@ pub(super) fn patch(table: &Json, row: &Json, seen: &Json, wanted: Map<String, J
 
 /// Undo writes the old values back, unless somebody changed them since.
 fn saved(table: &Json, read: &Reply, sent: &Map<String, Json>, reply: &Reply, done: &str) -> Step {
-    let shown = sent.keys().filter(|name| read.data.get(name.as_str()).is_some());
-    let before: Map<_, _> =
-        shown.map(|name| (name.clone(), read.data[name.as_str()].clone())).collect();
+    let before = acts::before(&read.data, sent);
     let said = format!("{} {} {done}", name(table), id_of(table, &read.data));
     let undo = (!before.is_empty()).then(|| {
         let back = patch(table, &read.data, &reply.data, before).checked();
@@ -74,20 +67,11 @@ fn saved(table: &Json, read: &Reply, sent: &Map<String, Json>, reply: &Reply, do
 /// Reads the record again and compares.
 fn ask(table: &Json, read: Reply, mine: Map<String, Json>) -> Step {
     let known = table.clone();
-    let again = one(table, &read.data);
-    again.map(|call| call.then(move |now| decide(&known, &read, mine, now))).into()
-}
-
-/// Members that both changed, to different values.
-fn clashes<'a>(read: &Reply, mine: &'a Map<String, Json>, now: &Reply) -> Vec<&'a String> {
-    let clash = |(name, value): &(&String, &Json)| {
-        now.data[name.as_str()] != read.data[name.as_str()] && now.data[name.as_str()] != **value
-    };
-    mine.iter().filter(clash).map(|(name, _)| name).collect()
+    one(table, &read.data).then(move |now| decide(&known, &read, mine, now))
 }
 
 fn decide(table: &Json, read: &Reply, mine: Map<String, Json>, now: Reply) -> Step {
-    let clashing = clashes(read, &mine, &now);
+    let clashing = acts::clashes(&read.data, &mine, &now.data);
     if clashing.is_empty() {
         // They changed other columns: both edits fit.
         let done = "is saved; somebody changed other columns, and both edits are kept";
@@ -106,14 +90,13 @@ fn decide(table: &Json, read: &Reply, mine: Map<String, Json>, now: Reply) -> St
         "leave all as it is now".to_owned(),
     ];
     entries.extend(lines);
-    let names: Vec<String> = clashing.into_iter().cloned().collect();
     let table = table.clone();
     Step::Menu(Menu::new(title, entries, move |n| match n {
         0 => {
             let rest: Map<_, _> =
-                mine.into_iter().filter(|(name, _)| !names.contains(name)).collect();
+                mine.into_iter().filter(|(name, _)| !clashing.contains(name)).collect();
             if rest.is_empty() {
-                return Step::Tell("Theirs is kept.".to_owned());
+                return Step::tell("Theirs is kept.");
             }
             write(&table, &now, rest)
         }

@@ -1,25 +1,17 @@
 //! A version of a record in a language that it lacks.
 
 use cms_http::wire::item::{Create, Read, Table, WhichItems as Query};
-use serde_json::{Map, Value as Json};
 
 use super::{choices, edit, id_of, name, one};
-use crate::{
-    calls::{Fault, Reply},
-    step::{Calling, Form, Menu, Step, get, send_json},
-    text::safe,
-    widgets::field::Kind,
-};
+use crate::{screens::prelude::*, widgets::field::Kind};
 
 /// Asks for the language, then shows a form with the values of this version.
 pub(super) fn begin(table: &Json, row: &Json) -> Step {
-    if table["languages"].as_array().is_none_or(Vec::is_empty) {
-        return Step::Tell("This table has no languages.".to_owned());
+    if items(&table["languages"]).is_empty() {
+        return Step::tell("This table has no languages.");
     }
     let (table, row) = (table.clone(), row.clone());
-    versions(&table, &row)
-        .map(|call| call.then(move |reply| choose(table, row, &there_of(&reply))))
-        .into()
+    versions(&table, &row).then(move |reply| choose(table, row, &there_of(&reply)))
 }
 
 /// The versions of a record share its `base_id`.
@@ -34,16 +26,16 @@ fn versions(table: &Json, row: &Json) -> Result<Calling, Fault> {
 
 /// The languages in which there is a version.
 fn there_of(reply: &Reply) -> Vec<String> {
-    let rows = reply.data.as_array().into_iter().flatten();
+    let rows = items(&reply.data).iter();
     rows.filter_map(|row| row["language_short"].as_str()).map(str::to_owned).collect()
 }
 
 fn choose(table: Json, row: Json, there: &[String]) -> Step {
-    let known = table["languages"].as_array().into_iter().flatten().filter_map(Json::as_str);
+    let known = texts(&table["languages"]);
     let missing: Vec<String> =
         known.filter(|one| !there.iter().any(|is| is == one)).map(str::to_owned).collect();
     match &missing[..] {
-        [] => Step::Tell("It has a version in every language.".to_owned()),
+        [] => Step::tell("It has a version in every language."),
         [only] => open(table, &row, only.clone()),
         _ => {
             let title = format!("{} {} in which language?", name(&table), id_of(&table, &row));
@@ -56,15 +48,10 @@ fn choose(table: Json, row: Json, there: &[String]) -> Step {
 
 /// Reads the record whole and the choices, then shows the form.
 fn open(table: Json, row: &Json, language: String) -> Step {
-    let call = one(&table, row).map(|call| {
-        call.whole::<Read>().then(move |reply| {
-            let known = table.clone();
-            choices::read(&known, move |choices| {
-                form(&table, &reply.data, language, &choices).step()
-            })
-        })
-    });
-    call.into()
+    one(&table, row).map(Calling::whole::<Read>).then(move |reply| {
+        let known = table.clone();
+        choices::read(&known, move |choices| form(&table, &reply.data, language, &choices).step())
+    })
 }
 
 fn form(table: &Json, record: &Json, language: String, choices: &choices::Choices) -> Form {
@@ -82,23 +69,19 @@ fn form(table: &Json, record: &Json, language: String, choices: &choices::Choice
     let title = format!("{} {} in {}", name(table), id_of(table, record), safe(&language));
     let table = table.clone();
     Form::new(title, fields, move |values| {
-        let filled = values.all.iter().filter(|(_, value)| !value.is_null());
         let mut body = copied.clone();
-        body.extend(filled.map(|(name, value)| (name.clone(), value.clone())));
+        body.extend(values.all.clone().into_iter().filter(|(_, value)| !value.is_null()));
         body.insert("language_short".to_owned(), language.clone().into());
         body.insert("base_id".to_owned(), base.clone());
         let said = format!("{} {} is made in {language}", name(&table), base);
         send_json::<Create>(&Table { table: name(&table), no_events: None }, Json::Object(body))
-            .map(|call| call.then(move |_| Step::did(said)))
-            .into()
+            .did(said)
     })
     .note("A new version of the same record, with the values of the one you came from.")
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -9,22 +9,15 @@ use cms_http::{
         funnel_logic::{RoutingTest, RoutingTrial},
         funnels::WhichFunnel,
         inbox::{StoredFile, WhichStoredFile},
-        parameters::NoQuery,
     },
 };
-use serde_json::{Map, Value as Json};
 
 use crate::{
-    actions::Scene,
-    calls::Fault,
     screens::{
-        cells::plain_text,
         inbox::{self, at_home, wording},
+        prelude::*,
     },
-    step::{Form, Menu, Place, Saving, Step, send},
-    text::{safe, wrapped},
-    theme::Role,
-    widgets::{field::Field, viewer::Viewer},
+    step::Saving,
 };
 
 pub(super) fn act(verb: &str, of: &Json, scene: &Scene<'_>) -> Step {
@@ -38,10 +31,10 @@ pub(super) fn act(verb: &str, of: &Json, scene: &Scene<'_>) -> Step {
 }
 
 fn files(of: &Json) -> Step {
-    let files = of["files"].as_array().cloned().unwrap_or_default();
+    let files = items(&of["files"]).to_vec();
     let entries: Vec<_> = wording::files(of).into_iter().map(|(_, line)| line).collect();
     match files.len() {
-        0 => Step::Tell("The visitor sent no file.".to_owned()),
+        0 => Step::tell("The visitor sent no file."),
         1 => save(&files[0]),
         _ => Step::Menu(Menu::new("Save which file?", entries, move |n| {
             files.get(n).map(save).unwrap_or_default()
@@ -83,9 +76,9 @@ fn file_name(given: &str) -> String {
 
 /// One opens at once; of several a menu asks which.
 fn mails(of: &Json, now: i64) -> Step {
-    let mails = of["mails"].as_array().cloned().unwrap_or_default();
+    let mails = items(&of["mails"]).to_vec();
     match &mails[..] {
-        [] => Step::Tell("It caused no mail.".to_owned()),
+        [] => Step::tell("It caused no mail."),
         [only] => mail(only),
         _ => {
             let entries = mails.iter().map(|one| wording::mail(one, now).1).collect();
@@ -111,8 +104,7 @@ fn deliveries(of: &Json) -> Step {
 fn why(of: &Json) -> Step {
     let answer =
         |answer: &Json| Some((answer["field"].as_str()?.to_owned(), answer["value"].clone()));
-    let answers: Map<String, Json> =
-        of["answers"].as_array().into_iter().flatten().filter_map(answer).collect();
+    let answers: Map<String, Json> = items(&of["answers"]).iter().filter_map(answer).collect();
     let trigger = if of["status"] == "abandoned" { "abandoned" } else { "completed" };
     let body = RoutingTrial {
         funnel_id: WhichFunnel::Id(of["funnel_id"].as_i64().unwrap_or_default()),
@@ -120,20 +112,15 @@ fn why(of: &Json) -> Step {
         answers,
     };
     let (title, was) = (format!("Mail rules for {}", inbox::name(of)), of["mail_rule_id"].as_i64());
-    let call = send::<RoutingTest>(&NoQuery {}, &body).map(|call| {
-        call.then(move |reply| Step::View(Viewer::new(title, tried(&reply.data, was))))
-    });
-    call.into()
+    send::<RoutingTest>(&NoQuery {}, &body)
+        .then(move |reply| Step::View(Viewer::new(title, tried(&reply.data, was))))
 }
 
-fn tried(trial: &Json, was: Option<i64>) -> Vec<(Role, String)> {
+fn tried(trial: &Json, was: Option<i64>) -> Lines {
     let mut lines = Vec::new();
-    if let Some(rule) = was {
-        lines.push((Role::Plain, format!("Then rule {rule} matched. As the rules are now:")));
-    } else {
-        lines.push((Role::Plain, "Then no rule matched. As the rules are now:".to_owned()));
-    }
-    for rule in trial["rules"].as_array().into_iter().flatten() {
+    let then = was.map_or("no rule".to_owned(), |rule| format!("rule {rule}"));
+    lines.push((Role::Plain, format!("Then {then} matched. As the rules are now:")));
+    for rule in items(&trial["rules"]) {
         let is_chosen = rule["id"] == trial["chosen"];
         let (sign, role, said) = match (rule["matches"] == true, is_chosen) {
             (_, true) => ("✓", Role::Good, "matches first: it writes"),
@@ -141,24 +128,23 @@ fn tried(trial: &Json, was: Option<i64>) -> Vec<(Role, String)> {
             _ => ("✗", Role::Plain, "does not match"),
         };
         lines.push((role, format!("{sign} rule {} {said}", rule["id"])));
-        let trace = rule["trace"].as_array().into_iter().flatten();
+        let trace = items(&rule["trace"]).iter();
         lines.extend(trace.filter_map(ruled).map(|line| (Role::Quiet, format!("    {line}"))));
     }
     if trial["chosen"].is_null() {
         lines.push((Role::Warn, "No rule matches: no mail.".to_owned()));
     }
-    for mail in trial["mails"].as_array().into_iter().flatten() {
+    for mail in items(&trial["mails"]) {
         let [kind, to, subject] = ["kind", "to", "subject"].map(|name| plain_text(&mail[name]));
         lines.push((Role::Plain, format!("✉ {kind} to {to}: {subject}")));
     }
-    for why in trial["skipped"].as_array().into_iter().flatten() {
-        let why = wrapped(why.as_str().unwrap_or_default(), 76).into_iter();
-        lines.extend(why.map(|line| (Role::Warn, line)));
+    for why in items(&trial["skipped"]) {
+        lines.extend(paragraph(Role::Warn, "", why.as_str().unwrap_or_default(), 76));
     }
-    for fault in trial["errors"].as_array().into_iter().flatten() {
+    for fault in items(&trial["errors"]) {
         let [field, why] = ["field", "message"].map(|name| plain_text(&fault[name]));
-        let told = wrapped(&format!("{field} is refused now: {why}"), 76).into_iter();
-        lines.extend(told.map(|line| (Role::Warn, line)));
+        let told = format!("{field} is refused now: {why}");
+        lines.extend(paragraph(Role::Warn, "", &told, 76));
     }
     lines
 }
@@ -178,8 +164,6 @@ fn ruled(rule: &Json) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

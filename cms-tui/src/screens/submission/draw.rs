@@ -1,23 +1,7 @@
 //! How a submission looks: one column, or two on wide screens.
 
-use std::cell::Cell;
-
-use ratatui::{
-    Frame,
-    layout::{Constraint, Layout, Rect},
-    text::Line,
-};
-
 use super::Submission;
-use crate::{
-    screens::{
-        Look, Screen as _,
-        inbox::wording::{self, Lines},
-    },
-    text::{cut, safe},
-    theme::Role,
-    widgets::draw::{lines, pane},
-};
+use crate::screens::{inbox::wording, prelude::*};
 
 /// From this width on there are two columns.
 const TWO: u16 = 96;
@@ -62,7 +46,7 @@ fn about(of: &Submission, area: Rect, look: Look) -> Lines {
     }
     all.extend(wording::head(&of.shown, look.now));
     if !of.is_whole {
-        part("", vec![(Role::Quiet, "Loading …".to_owned())], &mut all);
+        part("", vec![loading()], &mut all);
         return all;
     }
     part("Notes", wording::notes(&of.shown, cells(area)), &mut all);
@@ -93,15 +77,8 @@ fn column(
     area: Rect,
     look: Look,
 ) {
-    let block = pane(cut(title, cells(area)).trim(), of.pane == number, look.theme);
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
+    let title = cut(title, cells(area));
+    let inner = framed(frame, area, title.trim(), of.pane == number, look.theme);
     of.panes_at[number].set(area);
-    let (height, top): (_, &Cell<usize>) = (usize::from(inner.height), &of.tops[number]);
-    top.set(top.get().min(all.len().saturating_sub(height)));
-    let wide = usize::from(inner.width).saturating_sub(1);
-    let line = |(role, text): (Role, String)| {
-        Line::styled(format!(" {}", cut(&text, wide)), look.theme.style(role))
-    };
-    lines(frame, inner, all.into_iter().skip(top.get()).take(height).map(line).collect());
+    text_in(frame, inner, &all, &of.tops[number], 1, look.theme);
 }

@@ -10,24 +10,13 @@ mod draw;
 
 use std::cell::Cell;
 
-use ratatui::{
-    Frame,
-    layout::{Position, Rect},
-};
-use serde_json::Value as Json;
-
-use super::{Clicked, Look, Screen, inbox};
-use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
-    step::Step,
-    widgets::list::List,
-};
+use super::{inbox, prelude::*};
 
 /// Where replies go.
 const WHOLE: u8 = 0;
 
 /// The screen.
+#[derive(Default)]
 pub(crate) struct Submission {
     /// As its list showed it, then as it was read.
     shown: Json,
@@ -43,8 +32,7 @@ pub(crate) struct Submission {
 
 impl Submission {
     pub(crate) fn new(row: Json) -> Self {
-        let (pane, tops, panes_at, none) = Default::default();
-        Self { shown: row, is_whole: false, fault: None, pane, tops, panes_at, none }
+        Self { shown: row, ..Self::default() }
     }
 
     fn go_to(&mut self, row: Json) -> Step {
@@ -82,7 +70,7 @@ impl Screen for Submission {
     }
 
     fn load(&mut self) -> Step {
-        inbox::whole(&self.shown).map(|call| call.slot(WHOLE)).into()
+        inbox::whole(&self.shown).slot(WHOLE)
     }
 
     fn take(&mut self, _: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
@@ -137,10 +125,6 @@ impl Screen for Submission {
         };
         self.pane = pane;
         Clicked::Moved(Box::default())
-    }
-
-    fn poll_s(&self) -> i64 {
-        5
     }
 
     fn follows(&self, event: &str) -> bool {

@@ -3,25 +3,15 @@
 use std::collections::BTreeSet;
 
 use cms_http::wire::{
-    parameters::{Limit, NoQuery, OneOrList},
     user_groups,
     users::{
         Create, Delete, NewRecoveryCodes, OfUser, ResetSecondFactor, Revoke, Sessions, Update,
         Which,
     },
 };
-use serde_json::Value as Json;
 
 use super::USER;
-use crate::{
-    actions::Scene,
-    calls::Reply,
-    moment,
-    screens::acts::{self, by_id, id, name},
-    step::{Confirm, Form, Step, get, send_json},
-    theme::Role,
-    widgets::{field::Field, viewer::Viewer},
-};
+use crate::screens::prelude::*;
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
@@ -34,12 +24,8 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "end_sessions" => {
             let text = format!("End all sessions of {}?", name(&row));
             Step::Confirm(Confirm::new(text, move || {
-                get::<Revoke>(&Which { id: id(&row), session: None })
-                    .map(|call| {
-                        let say = format!("All sessions of {} are ended", name(&row));
-                        call.then(move |_| Step::did(say))
-                    })
-                    .into()
+                let said = format!("All sessions of {} are ended", name(&row));
+                get::<Revoke>(&Which { id: id(&row), session: None }).did(said)
             }))
         }
         "reset" => reset(row),
@@ -52,14 +38,12 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
 /// Reads the groups, then shows the form.
 fn with_groups(row: Option<Json>) -> Step {
     let all = OneOrList::page(Limit(500), None);
-    get::<user_groups::Read>(&all)
-        .map(|call| call.then(move |reply| form(row, &reply).step()))
-        .into()
+    get::<user_groups::Read>(&all).then(move |reply| form(row, &reply).step())
 }
 
 fn form(row: Option<Json>, groups: &Reply) -> Form {
     let names = |groups: &Json| -> Vec<String> {
-        let groups = groups.as_array().into_iter().flatten();
+        let groups = items(groups).iter();
         groups.filter_map(|group| group["name"].as_str()).map(str::to_owned).collect()
     };
     let options = names(&groups.data).into_iter().map(|name| (String::new(), name)).collect();
@@ -76,15 +60,13 @@ fn form(row: Option<Json>, groups: &Reply) -> Form {
         let note = "The first login sets up the authenticator.";
         return Form::new("New user", fields, |values| {
             let said = format!("{} is made", values.text("username"));
-            send_json::<Create>(&NoQuery {}, Json::Object(values.all.clone()))
-                .map(|call| call.then(move |_| Step::did(said)))
-                .into()
+            send_json::<Create>(&NoQuery {}, Json::Object(values.all.clone())).did(said)
         })
         .note(note);
     };
     Form::new(format!("Edit {}", name(&row)), fields, move |values| {
         if values.changed.is_empty() {
-            return Step::Tell("Nothing was changed.".to_owned());
+            return Step::tell("Nothing was changed.");
         }
         acts::change::<Update>(&USER, &row, Json::Object(values.changed.clone()), "is saved")
     })
@@ -95,9 +77,7 @@ fn passwd(row: Json) -> Step {
     let note = "All sessions of the user end.";
     Form::new(format!("New password for {}", name(&row)), fields, move |values| {
         let say = format!("{} has a new password", name(&row));
-        send_json::<Update>(&by_id(&row), Json::Object(values.all.clone()))
-            .map(|call| call.then(move |_| Step::did(say)))
-            .into()
+        send_json::<Update>(&by_id(&row), Json::Object(values.all.clone())).did(say)
     })
     .note(note)
     .step()
@@ -106,25 +86,21 @@ fn passwd(row: Json) -> Step {
 fn sessions(row: &Json, now: i64) -> Step {
     let of = OfUser { id: id(row), limit: Limit(200), cursor: None, count: None };
     let title = format!("Sessions of {}", name(row));
-    get::<Sessions>(&of)
-        .map(|call| {
-            call.then(move |reply| {
-                let rows = reply.data.as_array().into_iter().flatten();
-                let text = |row: &Json, name: &str| row[name].as_str().unwrap_or("").to_owned();
-                let line = |row: &Json| {
-                    let seen = moment::age(&text(row, "last_seen_at"), now);
-                    let (address, agent) = (text(row, "address"), text(row, "user_agent"));
-                    let line = format!("#{:<6} {address:<20} {seen:>5}  {agent}", id(row));
-                    (Role::Plain, crate::text::safe(&line).into_owned())
-                };
-                let mut lines: Vec<_> = rows.map(line).collect();
-                if lines.is_empty() {
-                    lines.push((Role::Quiet, "No session is open.".to_owned()));
-                }
-                Step::View(Viewer::new(title, lines))
-            })
-        })
-        .into()
+    get::<Sessions>(&of).then(move |reply| {
+        let rows = items(&reply.data).iter();
+        let text = |row: &Json, name: &str| row[name].as_str().unwrap_or("").to_owned();
+        let line = |row: &Json| {
+            let seen = moment::age(&text(row, "last_seen_at"), now);
+            let (address, agent) = (text(row, "address"), text(row, "user_agent"));
+            let line = format!("#{:<6} {address:<20} {seen:>5}  {agent}", id(row));
+            (Role::Plain, safe(&line).into_owned())
+        };
+        let mut lines: Vec<_> = rows.map(line).collect();
+        if lines.is_empty() {
+            lines.push((Role::Quiet, "No session is open.".to_owned()));
+        }
+        Step::View(Viewer::new(title, lines))
+    })
 }
 
 fn reset(row: Json) -> Step {
@@ -135,7 +111,7 @@ fn reset(row: Json) -> Step {
     );
     let confirm = Confirm::new(text, move || {
         let say = format!("{} sets up an authenticator at the next login", name(&row));
-        get::<ResetSecondFactor>(&by_id(&row)).map(|call| call.then(move |_| Step::did(say))).into()
+        get::<ResetSecondFactor>(&by_id(&row)).did(say)
     });
     Step::Confirm(confirm.typing(named))
 }
@@ -143,19 +119,14 @@ fn reset(row: Json) -> Step {
 fn codes(row: Json) -> Step {
     let text = format!("Replace the recovery codes of {} by eight new ones?", name(&row));
     Step::Confirm(Confirm::new(text, move || {
-        get::<NewRecoveryCodes>(&by_id(&row))
-            .map(|call| {
-                call.then(move |reply| {
-                    let codes = reply.data["recovery_codes"].as_array().into_iter().flatten();
-                    let codes: Vec<_> = codes.filter_map(Json::as_str).collect();
-                    let about = "Each is good for one login without the authenticator.";
-                    let title = format!("Recovery codes of {}", name(&row));
-                    Step::Several(vec![
-                        Step::did(format!("{} has new recovery codes", name(&row))),
-                        Step::View(Viewer::once(title, about, codes.join("\n"))),
-                    ])
-                })
-            })
-            .into()
+        get::<NewRecoveryCodes>(&by_id(&row)).then(move |reply| {
+            let codes: Vec<_> = texts(&reply.data["recovery_codes"]).collect();
+            let about = "Each is good for one login without the authenticator.";
+            let title = format!("Recovery codes of {}", name(&row));
+            Step::Several(vec![
+                Step::did(format!("{} has new recovery codes", name(&row))),
+                Step::View(Viewer::once(title, about, codes.join("\n"))),
+            ])
+        })
     }))
 }

@@ -3,18 +3,8 @@
 mod act;
 
 use cms_http::wire::users::{Read, WhichUsers as Which};
-use serde_json::Value as Json;
 
-use super::{
-    acts::{Kind, id},
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, active, age, column, members, others, plain, yes},
-};
-use crate::{
-    calls::Fault,
-    step::{Calling, get},
-    theme::Role,
-};
+use super::{acts::Kind, prelude::*};
 
 pub(crate) static SPEC: Spec = Spec {
     preview,
@@ -44,9 +34,9 @@ fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
 
 /// Names of the groups.
 fn groups(row: &Json, name: &str, _: i64) -> Cell {
-    let groups = row[name].as_array().into_iter().flatten();
+    let groups = items(&row[name]).iter();
     let names: Vec<_> = groups.filter_map(|group| group["name"].as_str()).collect();
-    (crate::text::safe(&names.join(", ")).into_owned(), Role::Plain)
+    (safe(&names.join(", ")).into_owned(), Role::Plain)
 }
 
 fn columns(_: &Json) -> Vec<Column> {
@@ -61,7 +51,7 @@ fn columns(_: &Json) -> Vec<Column> {
     ]
 }
 
-fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Lines {
     let names = [
         ("Created", "created_at"),
         ("Last login", "last_login_at"),

@@ -2,23 +2,15 @@
 
 use cms_http::wire::{
     keys::Grace,
-    webhooks::{Activate, Activation, Delete, Held, Ping, Read, Rotate, Update},
+    webhooks::{Activate, Activation, Delete, Held, Ping, Rotate, Update},
 };
-use serde_json::Value as Json;
 
 use super::{
     WEBHOOK,
     edit::{self, secret_shown},
     tripped,
 };
-use crate::{
-    actions::Scene,
-    calls::Reply,
-    screens::acts::{self, by_id, name},
-    step::{Menu, Place, Step, get, send},
-    theme::Role,
-    widgets::viewer::Viewer,
-};
+use crate::screens::prelude::*;
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
@@ -27,9 +19,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "edit" => edit::begin(Some(row)),
         "deliveries" => Step::Open(Place::about("deliveries", &row)),
         "queue" => Step::Open(Place::of("queue").filtered(format!("webhook:{}", acts::id(&row)))),
-        "show" => get::<Read>(&one(&row))
-            .map(|call| call.then(move |reply| Step::View(Viewer::json(name(&row), &reply.data))))
-            .into(),
+        "show" => (WEBHOOK.again)(&row).view(name(&row)),
         "ping" => get_ping(row),
         "rotate" => rotate(row),
         "activate" => activate(row),
@@ -43,14 +33,9 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     }
 }
 
-fn one(row: &Json) -> cms_http::wire::parameters::OneOrList {
-    cms_http::wire::parameters::OneOrList { id: Some(acts::id(row)), ..Default::default() }
-}
-
 fn get_ping(row: Json) -> Step {
-    let call = get::<Ping>(&by_id(&row));
-    let call = call.map(|call| call.then(move |reply| pinged(&name(&row), &reply)));
-    Step::Several(vec![Step::Tell("Sending a test …".to_owned()), call.into()])
+    let call = get::<Ping>(&by_id(&row)).then(move |reply| pinged(&name(&row), &reply));
+    Step::Several(vec![Step::tell("Sending a test …"), call])
 }
 
 fn pinged(name: &str, reply: &Reply) -> Step {
@@ -61,7 +46,7 @@ fn pinged(name: &str, reply: &Reply) -> Step {
         return Step::did(format!("Test to {name}: ✓{code} in {ms} ms"));
     }
     let why = data["error_message"].as_str().or(data["status"].as_str()).unwrap_or("failed");
-    let why = crate::text::safe(why);
+    let why = safe(why);
     let mut lines = vec![(Role::Bad, format!("✗{code} after {ms} ms: {why}"))];
     if let Some(response) = data["response"].as_str() {
         lines.push((Role::Plain, String::new()));
@@ -80,11 +65,8 @@ fn rotate(row: Json) -> Step {
         name(&row)
     );
     acts::rotate(title, cost, move |grace_s| {
-        let call = send::<Rotate>(&by_id(&row), &Grace { grace_s });
-        call.map(|call| {
-            call.then(move |reply| secret_shown(&name(&row), "has a new secret", &reply))
-        })
-        .into()
+        send::<Rotate>(&by_id(&row), &Grace { grace_s })
+            .then(move |reply| secret_shown(&name(&row), "has a new secret", &reply))
     })
 }
 
@@ -109,22 +91,16 @@ fn activate(row: Json) -> Step {
     let title = format!("Switch {} on and", name(&row));
     Step::Menu(Menu::new(title, entries, move |n| {
         let (held, said) = if n == 0 { (Held::Replay, "sent") } else { (Held::Drop, "dropped") };
-        let call = send::<Activate>(&by_id(&row), &Activation { held });
-        call.map(|call| {
-            call.then(move |reply| {
-                let held = reply.data["held"].as_i64().unwrap_or(0);
-                let jobs = crate::text::count(usize::try_from(held).unwrap_or(0), "held job");
-                Step::did(format!("{} is on; {jobs} {said}", name(&row)))
-            })
+        send::<Activate>(&by_id(&row), &Activation { held }).then(move |reply| {
+            let held = reply.data["held"].as_i64().unwrap_or(0);
+            let jobs = count(usize::try_from(held).unwrap_or(0), "held job");
+            Step::did(format!("{} is on; {jobs} {said}", name(&row)))
         })
-        .into()
     }))
 }
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -4,29 +4,20 @@ use std::collections::BTreeSet;
 
 use cms_http::wire::{
     events::{Explain, List, Named},
-    parameters::{Limit, ListQuery, Listing, NoQuery},
+    parameters::ListQuery,
     webhooks::{Create, Update},
 };
-use serde_json::{Map, Value as Json, json};
 
 use super::WEBHOOK;
 use crate::{
-    calls::Reply,
-    screens::acts::{self, name},
-    step::{Form, Step, get, send_json},
-    theme::Role,
-    widgets::{
-        field::{Field, Kind},
-        form::Values,
-        input::Input,
-        viewer::Viewer,
-    },
+    screens::prelude::*,
+    widgets::{field::Kind, input::Input},
 };
 
 /// Reads the known events, then shows the form.
 pub(super) fn begin(row: Option<Json>) -> Step {
     let named = Named { name: None, list: ListQuery::page(Limit(500), None) };
-    get::<List>(&named).map(|call| call.then(move |reply| form(row, &reply).step())).into()
+    get::<List>(&named).then(move |reply| form(row, &reply).step())
 }
 
 /// Names with the plugin that raises them, patterns first.
@@ -36,7 +27,7 @@ fn options(known: &Json, chosen: &BTreeSet<String>) -> Vec<(String, String)> {
         ("all items".to_owned(), "item.*".to_owned()),
     ];
     let text = |row: &Json, name: &str| row[name].as_str().unwrap_or_default().to_owned();
-    let known = known.as_array().into_iter().flatten();
+    let known = items(known).iter();
     let mut events: Vec<_> =
         known.map(|row| (text(row, "plugin_id"), text(row, "event_name"))).collect();
     events.sort();
@@ -50,13 +41,10 @@ fn options(known: &Json, chosen: &BTreeSet<String>) -> Vec<(String, String)> {
 fn form(row: Option<Json>, known: &Reply) -> Form {
     let given = row.clone().unwrap_or_default();
     let text = |name: &str| given[name].as_str().unwrap_or_default().to_owned();
-    let events = given["events"].as_array().into_iter().flatten();
-    let chosen: BTreeSet<_> = events.filter_map(Json::as_str).map(str::to_owned).collect();
+    let chosen: BTreeSet<_> = texts(&given["events"]).map(str::to_owned).collect();
     let headers = given["custom_headers"].as_object().into_iter().flatten();
     let headers: Vec<_> =
         headers.map(|(name, value)| format!("{name}: {}", value.as_str().unwrap_or(""))).collect();
-    let mut lines = Input::of(&headers.join("\n"));
-    lines.is_multiline = true;
     let retries = given["max_retries"].as_i64().unwrap_or(5).to_string();
     let fields = vec![
         Field::text("name", "Name", &text("name")).required(),
@@ -64,7 +52,7 @@ fn form(row: Option<Json>, known: &Reply) -> Form {
         Field::many("events", "Events", options(&known.data, &chosen), chosen)
             .required()
             .hint("Space ticks, letters filter"),
-        Field::new("custom_headers", "Headers", Kind::Text(lines))
+        Field::lines("custom_headers", "Headers", &headers.join("\n"))
             .hint("NAME: VALUE, one a line; *** keeps a value"),
         Field::number("max_retries", "Retries", &retries).hint("attempts after the first"),
     ];
@@ -92,8 +80,7 @@ fn submit(row: Option<&Json>, values: &Values) -> Step {
     let said = values.text("name");
     match row {
         None => send_json::<Create>(&NoQuery {}, body(&values.all))
-            .map(|call| call.then(move |reply| secret_shown(&said, "is made", &reply)))
-            .into(),
+            .then(move |reply| secret_shown(&said, "is made", &reply)),
         Some(row) if values.changed.is_empty() => Step::Tell(format!("{}: no change", name(row))),
         Some(row) => acts::change::<Update>(&WEBHOOK, row, body(&values.changed), "is saved"),
     }
@@ -108,20 +95,20 @@ pub(super) fn explain() -> Step {
     Form::new("Who would get an event?", fields, |values| {
         let event = json!({"event": values.all["event"], "data": values.all["data"]});
         let listing = Listing { limit: Limit(200), ..Listing::default() };
-        send_json::<Explain>(&listing, event).map(|call| call.then(explained)).into()
+        send_json::<Explain>(&listing, event).then(explained)
     })
     .step()
 }
 
 fn explained(reply: Reply) -> Step {
-    let subscriptions = reply.data["subscriptions"].as_array().into_iter().flatten();
-    let mut lines: Vec<(Role, String)> = subscriptions
+    let subscriptions = items(&reply.data["subscriptions"]).iter();
+    let mut lines: Lines = subscriptions
         .map(|one| {
             let outcome = one["outcome"].as_str().unwrap_or_default();
             let role = if outcome == "sent" { Role::Good } else { Role::Quiet };
             let reason = one["reason"].as_str().unwrap_or_default();
             let line = format!("{outcome:<12} {}: {reason}", name(one));
-            (role, crate::text::safe(&line).into_owned())
+            (role, safe(&line).into_owned())
         })
         .collect();
     if lines.is_empty() {
@@ -130,7 +117,7 @@ fn explained(reply: Reply) -> Step {
     lines.push((Role::Plain, String::new()));
     let body = reply.data["body"].as_str().unwrap_or_default();
     let body: Json = serde_json::from_str(body).unwrap_or_else(|_| body.into());
-    lines.extend(crate::widgets::viewer::json_lines(&body));
+    lines.extend(json_lines(&body));
     Step::View(Viewer::new("Who would get it", lines))
 }
 
@@ -142,7 +129,7 @@ pub(super) fn secret_shown(name: &str, done: &str, reply: &Reply) -> Step {
         Step::did(format!("{name} {done}")),
         Step::View(Viewer::once(format!("Secret of {name}"), about, secret)),
     ];
-    let warnings = reply.data["meta"]["warnings"].as_array().into_iter().flatten();
+    let warnings = items(&reply.data["meta"]["warnings"]).iter();
     let warnings: Vec<_> = warnings.filter_map(|one| one["message"].as_str()).collect();
     if !warnings.is_empty() {
         steps.push(Step::Tell(format!("Saved, but: {}", warnings.join("; "))));

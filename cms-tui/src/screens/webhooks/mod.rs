@@ -3,40 +3,23 @@
 mod act;
 mod edit;
 
-use cms_http::wire::{parameters::OneOrList, webhooks::Read};
-use serde_json::Value as Json;
+use cms_http::wire::webhooks::Read;
 
-use super::{
-    acts::{Kind, id},
-    browser::{ListQuery, Spec},
-    cells::{Cell, Column, column, members, others, plain, plain_text},
-};
-use crate::{
-    calls::Fault,
-    step::{Calling, Place, Step, get},
-    theme::Role,
-};
+use super::{acts::Kind, prelude::*};
 
 pub(crate) static SPEC: Spec = Spec {
     preview,
     open: Some(|row, _| Step::Open(Place::about("deliveries", row))),
     empty: "No webhooks. n makes one.",
     sorts: |_| ["name", "url", "active", "failure_count", "created_at"].map(str::to_owned).to_vec(),
-    ..Spec::new("webhooks", |_| "Webhooks".to_owned(), columns, list, act::act)
+    ..Spec::new("webhooks", |_| "Webhooks".to_owned(), columns, listed::<Read>, act::act)
 };
 
 /// How webhooks are changed.
 pub(crate) static WEBHOOK: Kind = Kind {
-    what: "webhook",
-    again: |row| get::<Read>(&OneOrList { id: Some(id(row)), ..OneOrList::default() }),
-    judged: &["name", "url", "events", "active"],
     unread: &["custom_headers"],
-    body: |members| members,
+    ..Kind::new("webhook", acts::again::<Read>, &["name", "url", "events", "active"])
 };
-
-fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&OneOrList { id: None, list: asked.page() })
-}
 
 fn columns(_: &Json) -> Vec<Column> {
     vec![
@@ -72,11 +55,10 @@ fn failed(row: &Json, name: &str, _: i64) -> Cell {
     (format!("{failed}/10"), role)
 }
 
-fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, String)> {
+fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Lines {
     let mut lines = Vec::new();
     if let Some(reason) = tripped(row) {
-        let said = crate::text::wrapped(reason, 70).into_iter();
-        lines.extend(said.map(|line| (Role::Bad, format!("✗ {line}"))));
+        lines.extend(paragraph(Role::Bad, "✗ ", reason, 70));
         lines.push((Role::Key, "A switches it on again; d shows its attempts.".to_owned()));
         lines.push((Role::Plain, String::new()));
     }
@@ -89,10 +71,10 @@ fn preview(row: &Json, _: Option<&Json>, _: &Json, now: i64) -> Vec<(Role, Strin
     let headers = row["custom_headers"].as_object().into_iter().flatten();
     for (name, value) in headers {
         let header = format!("{:<12} {name}: {}", "Header", plain_text(value));
-        lines.push((Role::Plain, crate::text::safe(&header).into_owned()));
+        lines.push((Role::Plain, safe(&header).into_owned()));
     }
     lines.push((Role::Plain, "Events".to_owned()));
-    let events = row["events"].as_array().into_iter().flatten();
+    let events = items(&row["events"]).iter();
     lines.extend(events.map(|event| (Role::Plain, format!("  {}", plain_text(event)))));
     let known = ["name", "active", "failure_count", "max_retries", "disabled_reason"];
     lines.extend(others(row, &names, &known, now));

@@ -28,7 +28,7 @@ fn shop() -> impl Plugin {
                 let body = body.as_object().unwrap();
                 let written = call.items().create(&mut change, "orders", body).await?;
                 change.commit().await?;
-                Ok(ScriptReply::Json(format!("{{\"made\":   {}}}", written.json)))
+                Ok(ScriptReply::Json(format!("{{\"made\":   {}}}", written.record.json())))
             })
             .script("orders/csv.php", |_| async {
                 let rows = (0..100_000).map(|n| Ok(vec![n.to_string(), "=1+1".to_owned()]));

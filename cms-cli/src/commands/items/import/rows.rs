@@ -88,6 +88,7 @@ pub(super) fn open(file: &Path, stdin: bool, format: Format, json: JsonColumns) 
                 return Err(refused(format!("the first line names {name:?} twice")));
             }
             let columns = names.iter().map(|name| ((*name).to_owned(), json.named(name))).collect();
+            reader.get_mut().next_row();
             let guess = matches!(json, JsonColumns::Guessed(_));
             Kind::Csv { reader: Box::new(reader), record: csv::StringRecord::new(), columns, guess }
         }
@@ -119,24 +120,26 @@ impl Rows {
                 return Ok(Some(*line));
             },
             Kind::Csv { reader, record, columns, guess } => {
-                let more = reader.read_record(record).map_err(|e| Broken {
-                    line: e.position().or(record.position()).map_or(1, csv::Position::line),
-                    why: reason(&e),
-                    is_last: e.is_io_error(),
-                })?;
-                if !more {
-                    return Ok(None);
+                let read = reader.read_record(record);
+                // The csv crate takes its position before blank lines and the `\n` of a CRLF.
+                let line = reader.get_mut().next_row();
+                let line = line.or(record.position().map(csv::Position::line)).unwrap_or(1);
+                let broken = |why: String| Broken { line, why, is_last: false };
+                match read {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(None),
+                    Err(e) => {
+                        return Err(Broken { is_last: e.is_io_error(), ..broken(reason(&e)) });
+                    }
                 }
-                let line = record.position().map_or(0, csv::Position::line);
                 // In a file of one column a blank line is no row, so null is a line with a comma.
                 let is_null = columns.len() == 1 && record.len() == 2;
                 if record.len() != columns.len() && !(is_null && record.iter().all(str::is_empty)) {
                     let cells = counted(record.len() as u64, "cell");
                     let columns = counted(columns.len() as u64, "column");
-                    let why = format!("{cells}, but the first line names {columns}");
-                    return Err(Broken { line, why, is_last: false });
+                    return Err(broken(format!("{cells}, but the first line names {columns}")));
                 }
-                object(row, columns, record, *guess);
+                object(row, columns, record, *guess).map_err(broken)?;
                 Ok(Some(line))
             }
         }
@@ -148,8 +151,14 @@ impl Rows {
     }
 }
 
-/// Turns a CSV record into a JSON object. The service reads numbers and booleans from text.
-fn object(row: &mut String, columns: &[(String, bool)], record: &csv::StringRecord, guess: bool) {
+/// Turns a CSV record into a JSON object, or says which cell is no JSON. The service reads numbers
+/// and booleans from text.
+fn object(
+    row: &mut String,
+    columns: &[(String, bool)],
+    record: &csv::StringRecord,
+    guess: bool,
+) -> Result<(), String> {
     for (number, ((name, json), cell)) in columns.iter().zip(record).enumerate() {
         row.push(if number == 0 { '{' } else { ',' });
         row.push_str(&text(name));
@@ -160,12 +169,19 @@ fn object(row: &mut String, columns: &[(String, bool)], record: &csv::StringReco
             EMPTY_TEXT => row.push_str("\"\""),
             _ => {
                 let cell = unmarked(cell);
-                let is_json = structured && serde_json::from_str::<&RawValue>(&cell).is_ok();
-                row.push_str(&if is_json { cell } else { text(&cell).into() });
+                let parsed = structured.then(|| serde_json::from_str::<&RawValue>(&cell));
+                match parsed {
+                    Some(Err(why)) if *json && cell.trim_start().starts_with(['{', '[', '"']) => {
+                        return Err(format!("{name}: not JSON: {why}"));
+                    }
+                    Some(Ok(_)) => row.push_str(&cell),
+                    _ => row.push_str(&text(&cell)),
+                }
             }
         }
     }
     row.push('}');
+    Ok(())
 }
 
 fn text(text: &str) -> String {
@@ -211,8 +227,14 @@ mod tests {
         ];
         for (cells, guess, expected) in table {
             let mut row = String::new();
-            object(&mut row, &columns, &csv::StringRecord::from(cells.to_vec()), guess);
+            let record = csv::StringRecord::from(cells.to_vec());
+            object(&mut row, &columns, &record, guess).expect("a row");
             assert_eq!(row, expected);
+        }
+        for cell in ["{x", "[1", "\"x", " {\"a\":1"] {
+            let record = csv::StringRecord::from(vec!["1", cell]);
+            let why = object(&mut String::new(), &columns, &record, false);
+            assert!(why.expect_err(cell).starts_with("j: not JSON: "), "{cell}");
         }
     }
 }

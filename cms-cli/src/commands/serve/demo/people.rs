@@ -11,122 +11,47 @@ pub(super) struct Source {
     pub(super) stays: u64,
 }
 
-const NOTHING: Source =
-    Source { source: "", medium: "", campaign: "", term: "", referer: "", stays: 20 };
+const fn of([source, medium, campaign, term, referer]: [&'static str; 5], stays: u64) -> Source {
+    Source { source, medium, campaign, term, referer, stays }
+}
 
-/// Each source with the percentage of visitors that it brings.
+const GOOGLE: &str = "https://www.google.com/";
+
+/// Each source, as its members stand above, with the percentage of visitors that it brings.
 pub(super) const SOURCES: [(u64, Source); 7] = [
-    (22, NOTHING),
-    (26, Source { referer: "https://www.google.com/", stays: 25, ..NOTHING }),
-    (
-        17,
-        Source {
-            source: "google",
-            medium: "cpc",
-            campaign: "fleet-autumn",
-            term: "company bicycle lease",
-            referer: "https://www.google.com/",
-            stays: 5,
-        },
-    ),
-    (
-        14,
-        Source { source: "newsletter", medium: "email", campaign: "october", stays: 60, ..NOTHING },
-    ),
-    (
-        12,
-        Source {
-            source: "linkedin",
-            medium: "social",
-            campaign: "fleet-autumn",
-            referer: "https://www.linkedin.com/",
-            stays: 0,
-            ..NOTHING
-        },
-    ),
-    (
-        6,
-        Source {
-            source: "cycling-association",
-            medium: "referral",
-            referer: "https://association.example/members",
-            stays: 50,
-            ..NOTHING
-        },
-    ),
-    (3, Source { source: "fair", medium: "qr", campaign: "trade-fair", stays: 40, ..NOTHING }),
+    (22, of(["", "", "", "", ""], 20)),
+    (26, of(["", "", "", "", GOOGLE], 25)),
+    (17, of(["google", "cpc", "fleet-autumn", "company bicycle lease", GOOGLE], 5)),
+    (14, of(["newsletter", "email", "october", "", ""], 60)),
+    (12, of(["linkedin", "social", "fleet-autumn", "", "https://www.linkedin.com/"], 0)),
+    (6, of(["cycling-association", "referral", "", "", "https://association.example/members"], 50)),
+    (3, of(["fair", "qr", "trade-fair", "", ""], 40)),
 ];
 
-pub(super) const FIRST: [&str; 28] = [
-    "Ada",
-    "Ahmet",
-    "Anna",
-    "Bernd",
-    "Birgit",
-    "Carla",
-    "Daniel",
-    "Elif",
-    "Emma",
-    "Felix",
-    "Franziska",
-    "Georg",
-    "Hanna",
-    "Ines",
-    "Jonas",
-    "Katrin",
-    "Lena",
-    "Lukas",
-    "Marie",
-    "Murat",
-    "Nina",
-    "Olga",
-    "Paul",
-    "Rosa",
-    "Sabine",
-    "Stefan",
-    "Thomas",
-    "Ulrike",
-];
+/// The names in a list of names.
+pub(super) fn names(list: &'static str) -> Vec<&'static str> {
+    list.split(", ").collect()
+}
 
-pub(super) const LAST: [&str; 28] = [
-    "Bauer", "Becker", "Berg", "Braun", "Demir", "Fischer", "Gruber", "Hoffmann", "Huber",
-    "Jansen", "Keller", "Koch", "Krüger", "Lang", "Maier", "Möller", "Novak", "Peters", "Richter",
-    "Roth", "Schäfer", "Schmid", "Schulz", "Vogel", "Wagner", "Weber", "Wolf", "Yilmaz",
-];
+pub(super) const FIRST: &str = "\
+    Ada, Ahmet, Anna, Bernd, Birgit, Carla, Daniel, Elif, Emma, Felix, Franziska, Georg, Hanna, \
+    Ines, Jonas, Katrin, Lena, Lukas, Marie, Murat, Nina, Olga, Paul, Rosa, Sabine, Stefan, \
+    Thomas, Ulrike";
+
+pub(super) const LAST: &str = "\
+    Bauer, Becker, Berg, Braun, Demir, Fischer, Gruber, Hoffmann, Huber, Jansen, Keller, Koch, \
+    Krüger, Lang, Maier, Möller, Novak, Peters, Richter, Roth, Schäfer, Schmid, Schulz, Vogel, \
+    Wagner, Weber, Wolf, Yilmaz";
 
 /// Invented names: the first word of each makes an e-mail domain.
-pub(super) const COMPANIES: [&str; 30] = [
-    "Alpenblick Hotels",
-    "Anker Logistics",
-    "Birkenhof Care",
-    "Blaufeld Software",
-    "Deichgraf Energy",
-    "Eichenwerk Furniture",
-    "Falken Insurance",
-    "Fjordline Travel",
-    "Granit Building",
-    "Hafenstadt Media",
-    "Hellweg Textiles",
-    "Isarwerk Design",
-    "Kastanie Bakeries",
-    "Kiesel Concrete",
-    "Kornblume Foods",
-    "Leuchtturm Publishers",
-    "Lindenthal Clinic",
-    "Marktplatz Services",
-    "Morgenrot Solar",
-    "Nordlicht Consulting",
-    "Pfeiler Engineering",
-    "Quelle Water",
-    "Rheinbogen Advisors",
-    "Seestern Pharmacy",
-    "Silberpfeil Couriers",
-    "Steinbock Outdoor",
-    "Talblick School",
-    "Uferweg Catering",
-    "Weitblick Research",
-    "Zeder Gardens",
-];
+pub(super) const COMPANIES: &str = "\
+    Alpenblick Hotels, Anker Logistics, Birkenhof Care, Blaufeld Software, Deichgraf Energy, \
+    Eichenwerk Furniture, Falken Insurance, Fjordline Travel, Granit Building, Hafenstadt Media, \
+    Hellweg Textiles, Isarwerk Design, Kastanie Bakeries, Kiesel Concrete, Kornblume Foods, \
+    Leuchtturm Publishers, Lindenthal Clinic, Marktplatz Services, Morgenrot Solar, \
+    Nordlicht Consulting, Pfeiler Engineering, Quelle Water, Rheinbogen Advisors, \
+    Seestern Pharmacy, Silberpfeil Couriers, Steinbock Outdoor, Talblick School, \
+    Uferweg Catering, Weitblick Research, Zeder Gardens";
 
 /// The code of each city, and the first of a thousand numbers there that belong to nobody.
 pub(super) const CITIES: [(&str, i64); 4] =

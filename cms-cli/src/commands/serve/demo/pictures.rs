@@ -81,7 +81,7 @@ pub(super) async fn store(cms: &Cms) -> Result<BTreeMap<String, String>> {
         let Stored::New(name, written) = media.store(&mut change, ready, FOLDER).await? else {
             return Err(Error::internal(format!("{} is there already", picture.name)));
         };
-        let file: MediaFile = serde_json::from_str(&written.json).map_err(Error::internal)?;
+        let file: MediaFile = written.record.values_as()?;
         media.update(&mut change, file.id, &IfMatch::Nothing, &picture.texts()).await?;
         paths.insert(picture.name.to_owned(), file.path);
         stored.push(name);

@@ -4,7 +4,7 @@
 use cms_core::funnels::{PastInbox, PastStep, PastVisit, StartVisit, WhichFunnel};
 use serde_json::{Value as Json, json};
 
-use super::people::{CITIES, COMPANIES, FIRST, LAST, SOURCES, Source};
+use super::people::{CITIES, COMPANIES, FIRST, LAST, SOURCES, Source, names};
 
 /// The funnel of the demo.
 pub(super) const FUNNEL: &str = "company-bicycles";
@@ -153,7 +153,7 @@ fn steps(dice: &mut Dice, source: &Source) -> Vec<PastStep> {
 /// Answers the steps until the visitor leaves.
 fn answer(calls: &mut Calls<'_>) -> Option<()> {
     let go_on = |answered: bool| answered.then_some(());
-    let company = *calls.dice.one(&COMPANIES);
+    let company = *calls.dice.one(&names(COMPANIES));
     let country = *calls.dice.weighed(&[(72, "DE"), (16, "AT"), (12, "CH")]);
     let right = json!({"company": company, "country": country});
     go_on(calls.answers(0, json!({"company": company}), right))?;
@@ -190,7 +190,8 @@ fn answer(calls: &mut Calls<'_>) -> Option<()> {
 }
 
 fn contact(calls: &mut Calls<'_>, company: &str, by_phone: bool) -> bool {
-    let (first, last) = (*calls.dice.one(&FIRST), *calls.dice.one(&LAST));
+    let first = *calls.dice.one(&names(FIRST));
+    let last = *calls.dice.one(&names(LAST));
     let domain: String = company.split(' ').next().unwrap_or_default().to_lowercase();
     let mail = format!("{}.{}@{domain}.example", plain(first), plain(last));
     let mut right = json!({"name": {"first": first, "last": last}, "mail": mail});

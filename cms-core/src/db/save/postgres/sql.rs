@@ -64,6 +64,53 @@ pub(super) const FOREIGN: &str = concat!(
      order by c.relname"
 );
 
+/// Other objects that cannot be saved in an archive, such as aggregates, collations, operators and
+/// rules. Extensions are no part of an archive.
+pub(super) const UNSAVED: &str = concat!(
+    "select case p.prokind when 'a' then 'aggregate ' || cast(p.oid as regprocedure) else \
+     pg_describe_object(d.classid, d.objid, 0) end from pg_depend d left join pg_type t on \
+     d.classid = cast('pg_type' as regclass) and t.oid = d.objid left join pg_proc p on d.classid \
+     = cast('pg_proc' as regclass) and p.oid = d.objid where d.refclassid = cast('pg_namespace' as \
+     regclass) and d.deptype = 'n' and d.classid not in (cast('pg_class' as regclass), \
+     cast('pg_extension' as regclass)) and coalesce(t.typtype not in ('e', 'd', 'm'), true) and \
+     coalesce(p.prokind not in ('f', 'p'), true) and not exists (select 1 from pg_depend x where \
+     x.classid = d.classid and x.objid = d.objid and x.deptype = 'e') and d.refobjid = ",
+    here!(),
+    " union all select pg_describe_object(cast('pg_rewrite' as regclass), r.oid, 0) from \
+     pg_rewrite r join pg_class c on c.oid = r.ev_class where r.rulename <> '_RETURN' and \
+     c.relnamespace = ",
+    here!(),
+    " and",
+    own!("pg_class", "c.oid"),
+    "order by 1"
+);
+
+/// What refers to an object of another schema: of `$1`, or of one that is not in `search_path`.
+/// Objects of extensions are left out.
+pub(super) const OUTSIDE: &str = concat!(
+    "with here (oid) as ",
+    here!(),
+    ", mine (kind, id) as (select cast('pg_class' as regclass), c.oid from pg_class c, here where \
+     c.relnamespace = here.oid union all select cast('pg_type' as regclass), t.oid from pg_type t, \
+     here where t.typnamespace = here.oid union all select cast('pg_proc' as regclass), p.oid from \
+     pg_proc p, here where p.pronamespace = here.oid union all select cast('pg_constraint' as \
+     regclass), k.oid from pg_constraint k, here where k.connamespace = here.oid union all select \
+     cast('pg_rewrite' as regclass), r.oid from pg_rewrite r join pg_class c on c.oid = \
+     r.ev_class, here where c.relnamespace = here.oid union all select cast('pg_attrdef' as \
+     regclass), f.oid from pg_attrdef f join pg_class c on c.oid = f.adrelid, here where \
+     c.relnamespace = here.oid union all select cast('pg_trigger' as regclass), g.oid from \
+     pg_trigger g join pg_class c on c.oid = g.tgrelid, here where not g.tgisinternal and \
+     c.relnamespace = here.oid) select distinct pg_describe_object(d.classid, d.objid, d.objsubid) \
+     || ' refers to ' || o.identity from mine join pg_depend d on d.classid = mine.kind and \
+     d.objid = mine.id cross join lateral pg_identify_object(d.refclassid, d.refobjid, 0) o where \
+     o.type <> 'index' and o.schema not in ('pg_catalog', 'information_schema', 'pg_toast') and \
+     (o.schema = $1 or o.schema <> all (cast(current_schemas(false) as text[]))) and not exists \
+     (select 1 from pg_depend x where x.deptype = 'e' and (x.classid = d.refclassid and x.objid = \
+     d.refobjid or exists (select 1 from pg_depend y where y.classid = d.refclassid and y.objid = \
+     d.refobjid and y.deptype = 'i' and x.classid = y.refclassid and x.objid = y.refobjid))) \
+     order by 1"
+);
+
 pub(super) const ENUMS: &str = concat!(
     "select 'create type ' || quote_ident(t.typname) || ' as enum (' || (select \
      string_agg(quote_literal(e.enumlabel), ', ' order by e.enumsortorder) from pg_enum e where \
@@ -213,8 +260,23 @@ macro_rules! indexes {
 pub(super) const UNIQUE: &str = indexes!("", "");
 pub(super) const INDEXES: &str = indexes!("cast(x.relname as text), ", "not ");
 
+/// How a subscription tells rows of a table apart, where not by the primary key.
+pub(super) const IDENTITIES: &str = concat!(
+    "select 'alter table ' || quote_ident(c.relname) || ' replica identity ' || case \
+     c.relreplident when 'f' then 'full' when 'n' then 'nothing' else 'using index ' || \
+     quote_ident(x.relname) end from pg_class c left join pg_index i on i.indrelid = c.oid and \
+     i.indisreplident left join pg_class x on x.oid = i.indexrelid where c.relkind = 'r' and \
+     (c.relreplident in ('f', 'n') or c.relreplident = 'i' and x.oid is not null) and \
+     c.relnamespace = ",
+    here!(),
+    " and",
+    own!("pg_class", "c.oid"),
+    "order by c.oid"
+);
+
 pub(super) const VIEWS: &str = concat!(
-    "select 'create view ' || quote_ident(c.relname) || ' as ' || pg_get_viewdef(c.oid, true) from \
+    "select 'create view ' || quote_ident(c.relname) || coalesce(' with (' || \
+     array_to_string(c.reloptions, ', ') || ')', '') || ' as ' || pg_get_viewdef(c.oid, true) from \
      pg_class c where c.relkind = 'v' and c.relnamespace = ",
     here!(),
     " and",
@@ -223,8 +285,11 @@ pub(super) const VIEWS: &str = concat!(
 );
 
 pub(super) const TRIGGERS: &str = concat!(
-    "select pg_get_triggerdef(g.oid, true) from pg_trigger g join pg_class c on c.oid = g.tgrelid \
-     where not g.tgisinternal and c.relnamespace = ",
+    "select pg_get_triggerdef(g.oid, true) || case g.tgenabled when 'O' then '' else '; alter \
+     table ' || quote_ident(c.relname) || case g.tgenabled when 'D' then ' disable' when 'R' then \
+     ' enable replica' else ' enable always' end || ' trigger ' || quote_ident(g.tgname) end from \
+     pg_trigger g join pg_class c on c.oid = g.tgrelid where not g.tgisinternal and \
+     c.relnamespace = ",
     here!(),
     " and",
     own!("pg_class", "c.oid"),

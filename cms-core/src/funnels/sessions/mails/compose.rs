@@ -43,7 +43,8 @@ pub(in crate::funnels) fn compose(rule: &Rule, values: &Values<'_>) -> Composed 
         for (to, auto_reply) in recipients {
             let mail = Mail {
                 auto_reply,
-                reply_to: answered.clone(),
+                // In a notice to the visitor, replies go to the sender.
+                reply_to: answered.clone().filter(|own| *own != to),
                 html: Some(html.clone()),
                 ..Mail::new("funnel.notice", to, subject.clone(), text_of(&html))
             };
@@ -134,9 +135,11 @@ const ENTITIES: [(&str, &str); 7] = [
     ("&amp;", "&"),
 ];
 
-/// The text of HTML: without tags, code and comments.
+/// The text of HTML: without tags, code and comments. The address of a link follows its text.
 fn text_of(html: &str) -> String {
     let (mut out, mut rest) = (String::with_capacity(html.len()), html);
+    // Where the text of a link begins, and its address.
+    let mut link = None;
     while let Some((text, tagged)) = rest.split_once('<') {
         out.push_str(&text.replace(['\n', '\r', '\t'], " "));
         if let Some(comment) = tagged.strip_prefix("!--") {
@@ -155,6 +158,13 @@ fn text_of(html: &str) -> String {
                 rest = &after[at..];
             }
             "th" | "td" if is_end => out.push_str("  "),
+            "a" if !is_end => link = web_address(tag).map(|address| (out.len(), address)),
+            "a" => {
+                let said = link.take().filter(|(at, address)| out[*at..].trim() != *address);
+                if let Some((_, address)) = said {
+                    out.extend([" (", address, ")"]);
+                }
+            }
             name if BLOCKS.contains(&name) => out.push('\n'),
             _ => {}
         }
@@ -169,6 +179,13 @@ fn text_of(html: &str) -> String {
         }
     }
     lines.join("\n").trim_end().to_owned()
+}
+
+/// The address that a tag leads to, if it is one of the web.
+fn web_address(tag: &str) -> Option<&str> {
+    let (_, rest) = tag.split_once(" href=\"")?;
+    let (address, _) = rest.split_once('"')?;
+    ["http:", "https:"].iter().any(|scheme| address.starts_with(scheme)).then_some(address)
 }
 
 #[cfg(test)]
@@ -197,6 +214,13 @@ mod tests {
             ("a<br>\nb<br/>c", "a\nb\nc"),
             ("<style>p { }</style><script>x</script>a<!-- b -->c", "ac"),
             ("<table><tr><th>Name</th><td>Ada</td></tr></table>", "Name Ada"),
+            (
+                "<p><a href=\"https://a.org/?x=1&amp;y=2\" rel=\"noopener\">Go <b>on</b></a>.</p>",
+                "Go on (https://a.org/?x=1&y=2).",
+            ),
+            ("<a href=\"http://a.org/\"> http://a.org/ </a>", "http://a.org/"),
+            ("<a href=\"http://a.org\"><img src=\"x\"></a> b</a>", "(http://a.org) b"),
+            ("<a href=\"mailto:a@b.org\">Write</a> <a name=\"x\">or</a>", "Write or"),
             ("a < b", "a"),
             ("<p", ""),
             ("", ""),

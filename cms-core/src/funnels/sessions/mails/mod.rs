@@ -46,13 +46,13 @@ impl Funnels {
         let rules: Vec<_> = stored.into_iter().map(Rule::from).collect();
         let around = visit.around(session);
         let walk = visit.walk(&around);
-        let counting = walk.effective(&session.path, &session.answers);
+        let counting = walk.effective(session.answered(), &session.answers);
         let Some(chosen) = choose(&rules, trigger, &counting, &around) else {
             let is_awaited = rules.iter().any(|rule| rule.is_active && rule.trigger == trigger);
             session.mail_status = is_awaited.then(|| "unmatched".to_owned());
             return Ok(());
         };
-        let answers = walk.answers(&session.path, &session.answers);
+        let answers = walk.answers(session.answered(), &session.answers);
         let known = self.builtin_values(visit, session);
         let values = Values::new(&answers, &counting, &around, known);
         let Composed { mails, skipped } = compose(chosen, &values);
@@ -118,13 +118,6 @@ pub(super) fn date(now: Millis, zone: &TimeZone) -> String {
     now.to_zoned(zone.clone()).date().to_string()
 }
 
-/// A rule that was considered.
-pub(in crate::funnels) struct Considered<'a> {
-    pub(in crate::funnels) rule: &'a Rule,
-    pub(in crate::funnels) matches: bool,
-    pub(in crate::funnels) trace: Vec<Traced>,
-}
-
 /// The first active rule for this event whose condition holds; a rule without one always matches.
 fn choose<'a>(
     rules: &'a [Rule],
@@ -135,17 +128,14 @@ fn choose<'a>(
     candidates(rules, trigger).find(|rule| read(rule).evaluate(answers, around))
 }
 
-/// Every active rule for this event, with the result of its condition.
+/// Every active rule for this event, whether its condition holds, and why.
 pub(in crate::funnels) fn consider<'a>(
     rules: &'a [Rule],
     trigger: Trigger,
     answers: &Map<String, Json>,
     around: &Surroundings,
-) -> Vec<Considered<'a>> {
-    let one = |rule: &'a Rule| {
-        let (matches, trace) = read(rule).trace(answers, around);
-        Considered { rule, matches, trace }
-    };
+) -> Vec<(&'a Rule, (bool, Vec<Traced>))> {
+    let one = |rule: &'a Rule| (rule, read(rule).trace(answers, around));
     candidates(rules, trigger).map(one).collect()
 }
 

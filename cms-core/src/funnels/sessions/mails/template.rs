@@ -28,12 +28,12 @@ const LINKS: [&str; 7] = ["href", "src", "action", "formaction", "background", "
 
 /// A text with its tokens replaced by texts.
 pub(super) fn text(template: &str, values: &Values<'_>) -> String {
-    render(template, |value, _, _| plain_text(value), values)
+    render(template, |value, _| plain_text(value), values)
 }
 
 /// HTML with its tokens replaced by values that are shown as they are.
 pub(super) fn html(template: &str, values: &Values<'_>) -> String {
-    let shown = |value: Value, before: &str, _: &str| match context(before) {
+    let shown = |value: Value, before: &str| match context(before) {
         HtmlContext::Text => markup(value),
         HtmlContext::Attribute => escape_html(&plain_text(value)).replace("<br>\n", " "),
         HtmlContext::Url => url(&plain_text(value)),
@@ -43,13 +43,8 @@ pub(super) fn html(template: &str, values: &Values<'_>) -> String {
     render(template, shown, values)
 }
 
-/// Replaces tokens from left to right. `shown` gets the value, the template before the token, and
-/// the name of the token.
-fn render(
-    template: &str,
-    shown: impl Fn(Value, &str, &str) -> String,
-    values: &Values<'_>,
-) -> String {
+/// Replaces tokens from left to right. `shown` gets the value and the template before the token.
+fn render(template: &str, shown: impl Fn(Value, &str) -> String, values: &Values<'_>) -> String {
     let (mut out, mut at, mut left) = (String::with_capacity(template.len()), 0, TOKENS);
     let unescaped = |text: &str| text.replace("\\{{", "{{");
     for token in tokens(template) {
@@ -60,7 +55,7 @@ fn render(
         };
         if out.len() <= MOST && left > 0 {
             left -= 1;
-            let mut text = shown(value, &template[..token.start], token.name);
+            let mut text = shown(value, &template[..token.start]);
             if text.len() > MOST {
                 text = "…".to_owned();
             }

@@ -196,6 +196,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be read.
+    #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub async fn plans(&self, filter: &JobFilter) -> Result<[Vec<String>; 4]> {
         sql::plans(self.0.base.db(), filter).await

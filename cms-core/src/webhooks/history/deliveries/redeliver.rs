@@ -10,30 +10,24 @@ use crate::{
     db::{PerEngine, Statement, args, record},
 };
 
-/// A delivery to send again: its subscription and event, whether these still exist, and the
-/// unfinished job of that event for that subscription.
-struct Source {
-    id: i64,
-    /// `None`: there is no such delivery.
-    event_id: Option<String>,
-    subscription: Option<i64>,
-    has_subscription: bool,
-    has_event: bool,
-    job: Option<i64>,
+record! {
+    /// A delivery to send again: its subscription and event, whether these still exist, and the
+    /// unfinished job of that event for that subscription.
+    struct Source: source_columns {
+        id: i64 = "cast(k.value as bigint)",
+        /// `None`: there is no such delivery.
+        event_id: Option<String> = "d.event_id",
+        subscription: Option<i64> = "d.subscription_id",
+        has_subscription: bool = "s.id is not null",
+        has_event: bool = "e.id is not null",
+        job: Option<i64> =
+            "(select max(q.id + 0) from cms_webhook_queue q where q.event_id = d.event_id \
+             and q.subscription_id = d.subscription_id \
+             and q.status || '' in ('pending', 'retry', 'sending', 'held'))",
+    }
 }
 
 // `+ 0` and `|| ''` make the engines use the index by event and no other.
-record! { Source: source_columns {
-    id: "cast(k.value as bigint)",
-    event_id: "d.event_id",
-    subscription: "d.subscription_id",
-    has_subscription: "s.id is not null",
-    has_event: "e.id is not null",
-    job:
-        "(select max(q.id + 0) from cms_webhook_queue q where q.event_id = d.event_id \
-         and q.subscription_id = d.subscription_id \
-         and q.status || '' in ('pending', 'retry', 'sending', 'held'))",
-} }
 
 /// The statements of one engine. `$1` is a JSON array of ids.
 #[derive(Clone, Copy)]

@@ -1,6 +1,6 @@
 //! Statements of the log of attempts, and of the queue as the API shows it.
 
-use super::{Attempt, AttemptDetail, Job, JobFilter, MAX_REDELIVER, redeliver::REDELIVERING};
+use super::{Attempt, AttemptDetail, Job, JobFilter, MAX_REDELIVER};
 use crate::{
     Change, Result,
     db::{Db, Statement, Value, args, read, record, statements},
@@ -208,8 +208,9 @@ pub(in crate::webhooks) async fn count(db: &Db, filter: &JobFilter) -> Result<i6
 
 /// The query plans for the list of deliveries, the choice of those to send again, the list of
 /// jobs, and the read before sending again. Each plan is its lines.
+#[cfg(feature = "testing")]
 pub(in crate::webhooks) async fn plans(db: &Db, filter: &JobFilter) -> Result<[Vec<String>; 4]> {
-    let sources = db.dialect().of(&REDELIVERING).sources;
+    let sources = db.dialect().of(&super::redeliver::REDELIVERING).sources;
     Ok([
         db.plan(listing(filter).sql(), selected(i64::MAX, 50, filter)).await?,
         db.plan(choosing(filter).sql(), selected(i64::MAX, 50, filter)).await?,

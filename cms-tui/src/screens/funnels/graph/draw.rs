@@ -1,34 +1,21 @@
 //! The graph and the chosen node, drawn.
 
-use ratatui::{
-    Frame,
-    layout::Rect,
-    text::{Line, Span},
-};
-use serde_json::Value as Json;
+use std::cell::Cell;
 
-use super::{Graph, Problem, list, numbered, to_name};
-use crate::{
-    screens::{
-        Look, Screen as _, acts,
-        analytics::{count, percent},
-        cells::plain_text,
-        funnels::{
-            lanes::{Drawn, LineKind},
-            wording::{self, Lines},
-        },
+use super::{Graph, Problem, numbered, to_name};
+use crate::screens::{
+    analytics::{count, percent},
+    funnels::{
+        lanes::{Drawn, LineKind},
+        wording,
     },
-    text::{cut, fitted, number, safe, width, wrapped},
-    theme::Role,
-    widgets::draw::{lines, pane, wrong},
+    prelude::*,
 };
 
 impl Graph {
     pub(super) fn draw_graph(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
         let theme = look.theme;
-        let block = pane(&self.title(), true, theme);
-        let inner = block.inner(area);
-        frame.render_widget(block, area);
+        let inner = framed(frame, area, &self.title(), true, theme);
         let (height, cells) = (usize::from(inner.height), usize::from(inner.width));
         let here = self.nodes.row().map(|row| acts::id(&row.json));
         let is_here = |one: &Drawn| match one.what {
@@ -81,17 +68,13 @@ impl Graph {
             }
             LineKind::Edge(n) => {
                 let said = self.went(&self.funnel["edges"][n]);
-                Line::from(vec![
-                    lanes,
-                    Span::styled(cut(&said, room).into_owned(), style(Role::Quiet)),
-                ])
+                let said = cut(&said, room).into_owned();
+                Line::from(vec![lanes, Span::styled(said, style(Role::Quiet))])
             }
             LineKind::Back(n) => {
                 let said = format!("↺ back to {}", to_name(&self.funnel, n));
-                Line::from(vec![
-                    lanes,
-                    Span::styled(cut(&said, room).into_owned(), style(Role::Warn)),
-                ])
+                let said = cut(&said, room).into_owned();
+                Line::from(vec![lanes, Span::styled(said, style(Role::Warn))])
             }
             LineKind::Joint => Line::from(lanes),
         }
@@ -120,15 +103,10 @@ impl Graph {
     pub(super) fn draw_node(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
         let node = self.nodes.row().map(|row| &row.json);
         let title = node.map_or_else(|| "—".to_owned(), |node| plain_text(&node["name"]));
-        let block = pane(&title, false, look.theme);
-        let inner = block.inner(area);
-        frame.render_widget(block, area);
+        let inner = framed(frame, area, &title, false, look.theme);
         let wide = usize::from(inner.width).saturating_sub(2);
         let all = node.map(|node| self.about(node, wide)).unwrap_or_default();
-        let line = |(role, text): (Role, String)| {
-            Line::styled(format!(" {}", cut(&text, wide)), look.theme.style(role))
-        };
-        lines(frame, inner, all.into_iter().take(usize::from(inner.height)).map(line).collect());
+        text_in(frame, inner, &all, &Cell::default(), 2, look.theme);
     }
 
     /// What became of the visits that came to a node.
@@ -154,16 +132,14 @@ impl Graph {
         let mut all = vec![(Role::Quiet, format!("{kind} {}", acts::id(node)))];
         let of = |one: &&Problem| one.node == Some(acts::id(node));
         for one in self.found.iter().filter(of) {
-            let (sign, role) = if one.is_bad { ("✗", Role::Bad) } else { ("◐", Role::Warn) };
-            let said = wrapped(&one.say, cells.saturating_sub(2).max(8)).into_iter();
-            all.extend(
-                said.enumerate()
-                    .map(|(n, line)| (role, format!("{} {line}", if n == 0 { sign } else { " " }))),
-            );
+            let (sign, role) = one.sign();
+            let said = wrapped(&one.say, cells.saturating_sub(2).max(8)).into_iter().enumerate();
+            let line = |(n, line)| (role, format!("{} {line}", if n == 0 { sign } else { " " }));
+            all.extend(said.map(line));
         }
         all.extend(self.outcomes(node));
         all.extend(wording::about(node, cells));
-        let rules = list(&self.funnel, "email_routings");
+        let rules = items(&self.funnel["email_routings"]);
         if kind == "end" && !rules.is_empty() {
             all.push((Role::Title, "Mail rules of the funnel".to_owned()));
             all.extend(rules.iter().map(|rule| (Role::Plain, wording::rule(rule))));
@@ -172,10 +148,9 @@ impl Graph {
         if !whole.is_empty() {
             all.push((Role::Title, "About the funnel".to_owned()));
             for one in whole {
-                let (sign, role) =
-                    if one.is_bad { ("✗", Role::Bad) } else { ("◐", Role::Warn) };
-                let said = wrapped(&format!("{sign} {}", one.say), cells.max(8)).into_iter();
-                all.extend(said.map(|line| (role, line)));
+                let (sign, role) = one.sign();
+                let said = format!("{sign} {}", one.say);
+                all.extend(paragraph(role, "", &said, cells.max(8)));
             }
         }
         all

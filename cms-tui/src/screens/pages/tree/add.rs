@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use cms_http::wire::{pagebuilder::Add, parameters::NoQuery};
+use cms_http::wire::pagebuilder::Add;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value as Json, json};
 
 use super::{
     super::{
@@ -14,11 +13,7 @@ use super::{
     back, fields,
     known::{self, WidgetRegistry},
 };
-use crate::{
-    calls::{Fault, Reply},
-    step::{Calling, Form, Menu, Step, send_json},
-    widgets::field::Field,
-};
+use crate::screens::prelude::*;
 
 const NOTE: &str = "What you leave empty is not set. Visitors see it after the next publication.";
 
@@ -71,7 +66,7 @@ fn rooms(node: &Json, known: &WidgetRegistry) -> Vec<(String, Room)> {
 pub(super) fn begin(seen: &DraftView, node: &Json, known: &WidgetRegistry) -> Step {
     let (entries, mut rooms): (Vec<_>, Vec<_>) = rooms(node, known).into_iter().unzip();
     if rooms.is_empty() {
-        return Step::Tell("Nothing can be added here.".to_owned());
+        return Step::tell("Nothing can be added here.");
     }
     if rooms.len() == 1 {
         return at(seen, rooms.remove(0), known);
@@ -101,7 +96,7 @@ fn pick(room: Room, known: &WidgetRegistry) -> Step {
             true => "The registry of widgets could not be read: try again (F5).",
             false => "The registry of widgets is not read yet.",
         };
-        return Step::Tell(why.to_owned());
+        return Step::tell(why);
     }
     let field = Field::pick("widget", "Widget", options).required();
     Form::new("Which widget?", vec![field], move |values| {
@@ -127,26 +122,23 @@ pub(super) fn chosen(seen: &DraftView, room: &str, known: &WidgetRegistry) -> St
 fn filled(seen: &DraftView, room: Room) -> Step {
     let seen = seen.clone();
     let name = room.widget.clone().unwrap_or_default();
-    let call = known::one(&name).map(|call| {
-        call.then(move |reply| {
-            let menu = known::menu(&reply.data, &room.kind).to_vec();
-            let own = OwnRow::default();
-            let stays = match room.parent {
-                Some(_) => "",
-                None => " When it is refused, the row and the column made for it stay.",
-            };
-            if menu.is_empty() {
-                return added(&seen, room, Map::new(), own);
-            }
-            let title = format!("New {} {} of {}", name, room.kind, seen.name());
-            Form::new(title, fields::fields(&menu, &Json::Null), move |values| {
-                added(&seen, room.clone(), fields::changed(&menu, values), own.clone())
-            })
-            .note(format!("{NOTE}{stays}"))
-            .step()
+    known::one(&name).then(move |reply| {
+        let menu = known::menu(&reply.data, &room.kind).to_vec();
+        let own = OwnRow::default();
+        let stays = match room.parent {
+            Some(_) => "",
+            None => " When it is refused, the row and the column made for it stay.",
+        };
+        if menu.is_empty() {
+            return added(&seen, room, Map::new(), own);
+        }
+        let title = format!("New {} {} of {}", name, room.kind, seen.name());
+        Form::new(title, fields::fields(&menu, &Json::Null), move |values| {
+            added(&seen, room.clone(), fields::changed(&menu, values), own.clone())
         })
-    });
-    call.into()
+        .note(format!("{NOTE}{stays}"))
+        .step()
+    })
 }
 
 fn call(kind: &str, parent: i64, room: &Room, data: &Map<String, Json>) -> Result<Calling, Fault> {

@@ -2,16 +2,11 @@
 
 use std::sync::Arc;
 
-use serde_json::{Map, Value as Json, json};
-
 use super::{
     super::{draft, nodes},
     sent::{Spot, moving, removing, setting, spot},
 };
-use crate::{
-    calls::{Fault, Reply},
-    step::{BulkCall, Calling, Checked, Step, Undo, UndoOf},
-};
+use crate::{screens::prelude::*, step::UndoOf};
 
 /// An act of one row.
 pub(super) fn one(row: Checked) -> Undo {

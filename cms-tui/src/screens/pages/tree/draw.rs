@@ -1,22 +1,7 @@
 //! The tree, and beside it what is known of the node under the cursor.
 
-use ratatui::{
-    Frame,
-    layout::{Constraint, Layout, Rect},
-    text::{Line, Span},
-};
-use serde_json::Value as Json;
-
 use super::{PageTree, known, nodes, wording};
-use crate::{
-    screens::{Look, Screen as _, cells::plain_text},
-    text::{count, cut, fitted, safe, width, wrapped},
-    theme::Role,
-    widgets::{
-        draw::{lines, pane, wrong},
-        window::Row,
-    },
-};
+use crate::screens::prelude::*;
 
 /// From this width on, what is known of a node stands beside the tree.
 const BESIDE: u16 = 96;
@@ -31,7 +16,7 @@ const MOST: usize = 200;
 #[derive(Default)]
 pub(super) struct NodeLines {
     of: (String, u64, usize),
-    lines: wording::Lines,
+    lines: Lines,
 }
 
 pub(super) fn draw(of: &PageTree, frame: &mut Frame<'_>, area: Rect, look: Look) {
@@ -55,18 +40,14 @@ fn tree(of: &PageTree, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let (list, theme) = (&of.nodes, look.theme);
     let title = of.title();
     let title = cut(&title, usize::from(area.width).saturating_sub(4));
-    let block = pane(&title, !of.is_beside, theme);
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
+    let inner = framed(frame, area, &title, !of.is_beside, theme);
     let cells = usize::from(inner.width);
     let height = usize::from(inner.height).saturating_sub(1);
-    let top = list.top_for(height);
     list.rows_at.set(Rect { height: height as u16, ..inner });
     let mut shown = Vec::new();
-    for at in top..top + height {
-        let Some(row) = list.window.get(at) else { break };
+    for (row, is_here) in list.seen(height) {
         let line = line(of, row, cells, look);
-        shown.push(match (Some(at) == list.here(), of.is_beside) {
+        shown.push(match (is_here, of.is_beside) {
             (true, false) => line.patch_style(theme.style(Role::Cursor)),
             (true, true) => line.patch_style(theme.style(Role::CursorElsewhere)),
             _ => line,
@@ -140,22 +121,13 @@ fn node(of: &PageTree, frame: &mut Frame<'_>, area: Rect, look: Look) {
     let here = of.nodes.row();
     let title = here.map_or_else(|| "—".to_owned(), |row| nodes::name(&row.json));
     let title = cut(&title, usize::from(area.width).saturating_sub(4));
-    let block = pane(&title, of.is_beside, look.theme);
-    let inner = block.inner(area);
-    frame.render_widget(block, area);
-    let cells = usize::from(inner.width).saturating_sub(2);
+    let inner = framed(frame, area, &title, of.is_beside, look.theme);
     if let Some(row) = here {
-        keep(of, row, cells);
+        keep(of, row, usize::from(inner.width).saturating_sub(2));
     }
     let kept = of.node_lines.borrow();
     let all = here.map(|_| kept.lines.as_slice()).unwrap_or_default();
-    let height = usize::from(inner.height);
-    let top = of.beside_top.get().min(all.len().saturating_sub(height));
-    of.beside_top.set(top);
-    let line = |(role, text): &(Role, String)| {
-        Line::styled(format!(" {}", cut(text, cells)), look.theme.style(*role))
-    };
-    lines(frame, inner, all.iter().skip(top).take(height).map(line).collect());
+    text_in(frame, inner, all, &of.beside_top, 2, look.theme);
 }
 
 /// Makes the lines when they are of another node, state or width.
@@ -168,7 +140,7 @@ fn keep(of: &PageTree, row: &Row, cells: usize) {
 }
 
 /// What is known of a node: its values, and what was published of them.
-fn about(of: &PageTree, row: &Row, cells: usize) -> wording::Lines {
+fn about(of: &PageTree, row: &Row, cells: usize) -> Lines {
     let node = &row.json;
     let mut all = match node["kind"].as_str() {
         Some("page") => wording::state(&of.draft),
@@ -189,7 +161,7 @@ fn about(of: &PageTree, row: &Row, cells: usize) -> wording::Lines {
     all
 }
 
-fn values(of: &PageTree, node: &Json, cells: usize) -> wording::Lines {
+fn values(of: &PageTree, node: &Json, cells: usize) -> Lines {
     let name = plain_text(&node["widget"]);
     let known = of.known.get(&name);
     let text = |member: &str| known.map(|one| plain_text(&one[member])).unwrap_or_default();
@@ -212,10 +184,9 @@ fn values(of: &PageTree, node: &Json, cells: usize) -> wording::Lines {
         all.push((Role::Title, label));
         let text = wording::value(value);
         let looked = &text[..text.floor_char_boundary(SHOWN_BYTES)];
-        let said = wrapped(looked, cells.saturating_sub(2).max(8));
+        let said = paragraph(Role::Plain, "  ", looked, cells.saturating_sub(2).max(8));
         let more = said.len().saturating_sub(MOST);
-        let said = said.into_iter().take(MOST);
-        all.extend(said.map(|line| (Role::Plain, format!("  {line}"))));
+        all.extend(said.into_iter().take(MOST));
         all.extend(match looked.len() < text.len() {
             true => Some((Role::Quiet, format!("  … {} KB in all", text.len() / 1000))),
             false => wording::left_out(more),

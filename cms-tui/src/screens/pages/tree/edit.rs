@@ -1,7 +1,5 @@
 //! Values of a widget or of an item: the form, and what is sent of it.
 
-use serde_json::{Map, Value as Json};
-
 use super::{
     super::{
         hold::{DraftView, OthersEdits},
@@ -9,25 +7,16 @@ use super::{
     },
     back, fields, known, sent,
 };
-use crate::{
-    calls::{Fault, LONGEST, Reply},
-    screens::cells::plain_text,
-    step::{Form, Step},
-    text::cut,
-    widgets::form::Values,
-};
+use crate::{calls::LONGEST, screens::prelude::*};
 
 /// Reads the menu of its widget, then shows the form.
 pub(super) fn open(seen: &DraftView, node: &Json) -> Step {
     let (seen, node) = (seen.clone(), node.clone());
     let name = node["widget"].as_str().unwrap_or_default().to_owned();
-    let call = known::one(&name).map(|call| {
-        call.then(move |reply| {
-            let menu = known::menu(&reply.data, node["kind"].as_str().unwrap_or_default());
-            form(seen, node, menu.to_vec())
-        })
-    });
-    call.into()
+    known::one(&name).then(move |reply| {
+        let menu = known::menu(&reply.data, node["kind"].as_str().unwrap_or_default());
+        form(seen, node, menu.to_vec())
+    })
 }
 
 fn form(seen: DraftView, node: Json, menu: Vec<Json>) -> Step {
@@ -44,7 +33,7 @@ fn form(seen: DraftView, node: Json, menu: Vec<Json>) -> Step {
 fn submit(seen: &DraftView, node: &Json, menu: &[Json], values: &Values) -> Step {
     let changed = fields::changed(menu, values);
     if changed.is_empty() {
-        return Step::Tell("Nothing was changed.".to_owned());
+        return Step::tell("Nothing was changed.");
     }
     let (page, of, wanted) = (seen.id(), node.clone(), changed);
     let is_read_back = !wanted.keys().any(|row| fields::is_password(menu, row));
@@ -90,8 +79,6 @@ fn clashes(seen: &Json, mine: &Map<String, Json>, draft: &Json) -> Result<Vec<St
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::{super::super::nodes::tests::draft, *};
 
     #[test]

@@ -1,15 +1,9 @@
 //! A form from the menu of a widget, or of its items: a field for each entry, by its type.
 
-use serde_json::{Map, Value as Json};
-
 use crate::{
     calls::LONGEST,
-    screens::cells::plain_text,
-    widgets::{
-        field::{Field, Kind},
-        form::Values,
-        input::Input,
-    },
+    screens::prelude::*,
+    widgets::{field::Kind, input::Input},
 };
 
 fn text_of(value: &Json) -> String {
@@ -22,8 +16,6 @@ fn text_of(value: &Json) -> String {
 
 fn field(entry: &Json, value: &Json) -> Field {
     let (text, options) = (text_of(value), entry["options"].as_array());
-    let mut lines = Input::of(&text);
-    lines.is_multiline = true;
     let kind = entry["type"].as_str().unwrap_or_default();
     let made = match (kind, options) {
         _ if text.len() >= LONGEST => {
@@ -32,7 +24,7 @@ fn field(entry: &Json, value: &Json) -> Field {
         ("select", Some(options)) => chosen(options, value, entry["table"].is_string()),
         ("checkbox", _) => Kind::Flag(value.as_bool()),
         ("number", _) => Kind::Number(Input::of(&text)),
-        ("textarea" | "richtext_editor" | "code_editor", _) => Kind::Text(lines),
+        ("textarea" | "richtext_editor" | "code_editor", _) => Kind::Text(Input::lines(&text)),
         ("password", _) => Kind::Secret(Input::default()),
         _ => Kind::Text(Input::of(&text)),
     };
@@ -87,8 +79,6 @@ pub(super) fn changed(menu: &[Json], values: &Values) -> Map<String, Json> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -1,14 +1,7 @@
 //! What keys do to the tree: folds, walks, moves of the other pane.
 
-use serde_json::Value as Json;
-
 use super::{PageTree, edit, key, nodes};
-use crate::{step::Step, widgets::viewer::Viewer};
-
-/// A node whole.
-pub(super) fn show(node: &Json) -> Step {
-    Step::View(Viewer::json(nodes::name(node), node))
-}
+use crate::screens::prelude::*;
 
 impl PageTree {
     pub(super) fn walk(&mut self, verb: &str) -> Step {
@@ -20,7 +13,7 @@ impl PageTree {
         }
         match verb {
             "open" => {
-                let node = self.node().cloned().unwrap_or_default();
+                let node = self.row().cloned().unwrap_or_default();
                 return match node["kind"].as_str() {
                     Some("widget" | "item") => edit::open(&self.draft_view(), &node),
                     _ => self.fold("fold", &node),
@@ -60,7 +53,7 @@ impl PageTree {
                 self.nodes.act("down");
                 return Step::None;
             }
-            ("fold", false) => return Step::Tell("Nothing stands in it.".to_owned()),
+            ("fold", false) => return Step::tell("Nothing stands in it."),
             _ => return Step::None,
         }
         self.lay();

@@ -2,17 +2,9 @@
 
 use std::sync::Arc;
 
-use cms_http::wire::{
-    parameters::Limit,
-    widgets::{Read, WhichWidgets},
-};
-use serde_json::Value as Json;
+use cms_http::wire::widgets::{Read, WhichWidgets};
 
-use crate::{
-    calls::{Fault, Reply},
-    screens::cells::plain_text,
-    step::{Calling, get},
-};
+use crate::screens::prelude::*;
 
 /// Widgets of a page.
 const MOST: u32 = 500;
@@ -38,7 +30,7 @@ pub(super) fn one(name: &str) -> Result<Calling, Fault> {
 /// The entries of a menu.
 pub(super) fn menu<'w>(widget: &'w Json, kind: &str) -> &'w [Json] {
     let name = if kind == "item" { "item_menu" } else { "menu" };
-    widget[name].as_array().map(Vec::as_slice).unwrap_or_default()
+    items(&widget[name])
 }
 
 impl WidgetRegistry {
@@ -95,8 +87,6 @@ pub(super) fn name_in(option: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

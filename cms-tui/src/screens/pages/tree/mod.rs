@@ -29,26 +29,13 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
-use ratatui::{
-    Frame,
-    layout::{Position, Rect},
-};
-use serde_json::Value as Json;
-
 use super::{
     about, act, diff, draft,
     hold::DraftView,
     nodes::{self, key},
     page_id, record, wording,
 };
-use crate::{
-    actions::Scene,
-    calls::{Fault, Reply},
-    screens::{Clicked, Look, Screen},
-    step::Step,
-    text::count,
-    widgets::list::{Hit, List},
-};
+use crate::screens::prelude::*;
 use draw::NodeLines;
 use known::WidgetRegistry;
 
@@ -60,6 +47,7 @@ const WIDGETS: u8 = 2;
 const RECORD: u8 = 3;
 
 /// The screen.
+#[derive(Default)]
 pub(crate) struct PageTree {
     page: Json,
     draft: Json,
@@ -91,27 +79,7 @@ pub(crate) struct PageTree {
 
 impl PageTree {
     pub(crate) fn new(page: Json) -> Self {
-        Self {
-            page,
-            draft: Json::Null,
-            etag: None,
-            nodes: List::default(),
-            folded: BTreeSet::new(),
-            found: Vec::new(),
-            differs: BTreeMap::new(),
-            differing: None,
-            compared: None,
-            known: WidgetRegistry::default(),
-            fault: None,
-            sent: None,
-            sought: None,
-            is_beside: false,
-            is_zoomed: false,
-            beside_top: Cell::new(0),
-            node_lines: RefCell::default(),
-            is_record_old: false,
-            version: 0,
-        }
+        Self { page, ..Self::default() }
     }
 
     /// The draft as the user sees it.
@@ -123,11 +91,6 @@ impl PageTree {
     /// What differs at a node.
     fn differences(&self, node: &str) -> impl Iterator<Item = &Json> {
         self.differs.get(node).into_iter().flatten().filter_map(|at| self.found.get(*at))
-    }
-
-    /// The node under the cursor.
-    fn node(&self) -> Option<&Json> {
-        self.nodes.row().map(|row| &row.json)
     }
 }
 
@@ -153,16 +116,16 @@ impl Screen for PageTree {
     }
 
     fn load(&mut self) -> Step {
-        let page = draft(page_id(&self.page)).map(|call| call.slot(DRAFT)).into();
+        let page = draft(page_id(&self.page)).slot(DRAFT);
         let widgets = match self.known.is_read {
             true => Step::None,
             false => {
                 self.known.begin();
-                known::all(None).map(|call| call.slot(WIDGETS)).into()
+                known::all(None).slot(WIDGETS)
             }
         };
         let record = match std::mem::take(&mut self.is_record_old) {
-            true => record(page_id(&self.page)).map(|call| call.slot(RECORD)).into(),
+            true => record(page_id(&self.page)).slot(RECORD),
             false => Step::None,
         };
         Step::Several(vec![page, widgets, record])
@@ -206,7 +169,7 @@ impl Screen for PageTree {
             (_, outcome) => {
                 self.version += 1;
                 let next = self.known.take(outcome);
-                let more = |next| known::all(Some(next)).map(|call| call.slot(WIDGETS)).into();
+                let more = |next| known::all(Some(next)).slot(WIDGETS);
                 (next.map(more).unwrap_or_default(), true)
             }
         }
@@ -223,9 +186,9 @@ impl Screen for PageTree {
 
     fn act(&mut self, verb: &str, _: &Scene<'_>) -> Step {
         if self.draft.is_null() {
-            return Step::Tell("The draft is not read yet.".to_owned());
+            return Step::tell("The draft is not read yet.");
         }
-        let node = self.node().cloned().unwrap_or_default();
+        let node = self.row().cloned().unwrap_or_default();
         match verb {
             "fold" | "left" | "right" => self.fold(verb, &node),
             "edit" => edit::open(&self.draft_view(), &node),
@@ -233,13 +196,9 @@ impl Screen for PageTree {
             "up" | "down" => self.step_node(verb == "down", &node),
             "into" => moves::into(&self.draft_view(), &self.draft, &node),
             "delete" => sent::ask_to_remove(&self.draft_view(), &node),
-            "show" => keys::show(&node),
+            "show" => Step::View(Viewer::json(nodes::name(&node), &node)),
             _ => act::whole(verb, self.draft_view()),
         }
-    }
-
-    fn row(&self) -> Option<&Json> {
-        self.node()
     }
 
     fn list(&self) -> Option<&List> {

@@ -1,8 +1,6 @@
 //! Nodes up and down among their neighbours, beyond them into the next column or row, and into
 //! another parent that is chosen.
 
-use serde_json::Value as Json;
-
 use super::{
     super::{
         hold::{Change, DraftView, OthersEdits},
@@ -11,11 +9,7 @@ use super::{
     PageTree, back,
     sent::{Spot, moving, spot},
 };
-use crate::{
-    calls::Reply,
-    step::{Menu, Step},
-    text::count,
-};
+use crate::screens::prelude::*;
 
 /// Parents that take the node, in the order of the page.
 fn parents(draft: &Json, node: &Json) -> Vec<Json> {
@@ -53,9 +47,7 @@ impl PageTree {
     pub(super) fn step_node(&mut self, is_down: bool, node: &Json) -> Step {
         // Places are those of the draft that is seen.
         if self.sent.is_some() {
-            return Step::Tell(
-                "The change before this one is under way: press it again.".to_owned(),
-            );
+            return Step::tell("The change before this one is under way: press it again.");
         }
         let Some(to) = beside(&self.draft, node, is_down) else {
             let end = if is_down { "last" } else { "first" };
@@ -84,7 +76,7 @@ pub(super) fn into(seen: &DraftView, draft: &Json, node: &Json) -> Step {
     all.retain(|one| one["id"] != node["parent"]);
     if all.is_empty() {
         let why = "There is nothing else on this page that it could stand in.";
-        return Step::Tell(why.to_owned());
+        return Step::tell(why);
     }
     let entry = |one: &Json| {
         let below = one["below"].as_u64().unwrap_or_default() as usize;
@@ -103,7 +95,6 @@ pub(super) fn into(seen: &DraftView, draft: &Json, node: &Json) -> Step {
 #[cfg(test)]
 mod tests {
     use super::{super::super::nodes::tests::draft, *};
-    use crate::screens::Screen as _;
 
     #[test]
     fn a_step_beyond_the_edge_leads_into_the_parent_beside_it() {
@@ -123,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_key_waits_for_the_draft_after_the_move_before() {
-        let mut tree = PageTree::new(serde_json::json!({"page_id": 9}));
+        let mut tree = PageTree::new(json!({"page_id": 9}));
         let read =
             |etag: &str| Reply { data: draft(), etag: Some(etag.to_owned()), ..Reply::default() };
         tree.put(read("a"));

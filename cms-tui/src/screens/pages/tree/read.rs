@@ -2,10 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use serde_json::Value as Json;
-
 use super::{DIFFERS, PageTree, diff, key, nodes, page_id};
-use crate::{calls::Reply, step::Step};
+use crate::screens::prelude::*;
 
 impl PageTree {
     /// Lays the tree anew; the cursor stays on its node.
@@ -30,11 +28,11 @@ impl PageTree {
             return Step::None;
         }
         self.compared = rev;
-        diff(page_id(&self.page), None, None).map(|call| call.slot(DIFFERS)).into()
+        diff(page_id(&self.page), None, None).slot(DIFFERS)
     }
 
     pub(super) fn compare(&mut self, found: &Json) {
-        let found = found.as_array().map(Vec::as_slice).unwrap_or_default();
+        let found = items(found);
         self.differing = Some(found.len());
         self.differs.clear();
         self.version += 1;

@@ -1,17 +1,9 @@
 //! Calls that change one node of a draft, and the question before one is removed.
 
-use cms_http::wire::{
-    pagebuilder::{MoveNode, Remove, Set, Values, WhichNode},
-    parameters::NoQuery,
-};
-use serde_json::{Map, Value as Json, json};
+use cms_http::wire::pagebuilder::{MoveNode, Remove, Set, Values, WhichNode};
 
 use super::super::{hold::DraftView, nodes};
-use crate::{
-    calls::Fault,
-    step::{Calling, Confirm, Step, get, send, send_json},
-    text::count,
-};
+use crate::screens::prelude::*;
 
 /// Where a node stands: in what, at which place.
 pub(super) type Spot = (i64, i64);

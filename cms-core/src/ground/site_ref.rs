@@ -1,5 +1,5 @@
-//! The site, as handlers of plugins hold it. Plugins are a layer below the site and cannot name
-//! its type; `site/handlers.rs` gives handlers the typed site.
+//! The site, as hooks and handlers of plugins hold it. They are a layer below the site and cannot
+//! name its type; `site/handlers.rs` gives them the typed site.
 
 use std::{
     any::Any,
