@@ -4,10 +4,10 @@ use clap::{Parser, Subcommand};
 
 use crate::{
     commands::{
-        api, audit, auth, cache, completions, config, context, db, doctor, events, exit_codes,
-        forms, funnels, groups, inbox, init, items, keys, limits, login, mail, media, migrate,
-        origins, pages, plugins, process_webhooks, queue, serve, status, tables, tasks, theme,
-        types, update, users, webhooks, widgets,
+        api, audit, auth, cache, config, context, db, events, forms, funnels, groups, inbox, init,
+        items, keys, limits, login, mail, media, migrate, origins, pages, plugins,
+        process_webhooks, program, queue, serve, status, tables, tasks, theme, types, update,
+        users, webhooks, widgets,
     },
     flags::Flags,
 };
@@ -178,15 +178,15 @@ pub(crate) enum Command {
     /// Run the checks of a running site: 0 all is well, 1 something is wrong
     Status(status::StatusArgs),
     /// Check a site from outside, and say how to mend it
-    Doctor(doctor::DoctorArgs),
+    Doctor(status::DoctorArgs),
     /// Do all of this in the terminal: webhooks, queue, keys, content, users
     #[cfg(feature = "tui")]
     Tui(crate::commands::tui::TuiArgs),
     /// Print the version
     Version,
     /// Print completions for a shell
-    Completions(completions::CompletionsArgs),
+    Completions(program::CompletionsArgs),
     /// Print what the exit codes mean
-    #[command(after_help = exit_codes::table())]
+    #[command(after_help = program::exit_code_table())]
     ExitCodes,
 }

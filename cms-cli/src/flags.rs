@@ -1,8 +1,10 @@
-//! The flags that every command takes.
+//! The flags that every command takes, and the flags of declared columns.
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Arg, ArgMatches, Args, builder::PossibleValuesParser};
+use cms_core::content::ResourceColumn;
+use serde_json::{Map, Value as Json};
 
 use crate::{input, output::PrintFlags};
 
@@ -56,5 +58,53 @@ impl Flags {
     /// Whether a folder is named.
     pub(crate) fn names_dir(&self) -> bool {
         self.dir.is_some()
+    }
+}
+
+/// What an empty flag means.
+pub(crate) const EMPTY: &str = "An empty value is null";
+/// Why nothing was sent.
+pub(crate) const NO_CHANGE: &str =
+    "nothing is to be changed: name a column, such as --active false";
+
+/// A column as a flag.
+pub(crate) fn flag(column: &ResourceColumn, is_required: bool) -> Arg {
+    let arg = Arg::new(column.name)
+        .long(column.name.replace('_', "-"))
+        .help(column.help)
+        .allow_hyphen_values(true)
+        .required(is_required);
+    match (column.field_type, column.allowed) {
+        ("checkbox", _) => arg
+            .value_name("true|false")
+            .hide_possible_values(true)
+            .value_parser(PossibleValuesParser::new(["true", "false"])),
+        ("date", _) => arg.value_name("YYYY-MM-DD"),
+        (_, []) => arg.value_name(column.name.to_ascii_uppercase()),
+        (_, allowed) => {
+            let values: Vec<String> = allowed.iter().map(ToString::to_string).collect();
+            arg.value_name("N").value_parser(PossibleValuesParser::new(values))
+        }
+    }
+}
+
+/// The values that flags give to these columns.
+pub(crate) fn given<'c>(
+    columns: impl IntoIterator<Item = &'c ResourceColumn>,
+    args: &ArgMatches,
+) -> Map<String, Json> {
+    let given = columns.into_iter().filter_map(|column| {
+        let text = args.get_one::<String>(column.name)?;
+        Some((column.name.to_owned(), value(column, text)))
+    });
+    given.collect()
+}
+
+fn value(column: &ResourceColumn, text: &str) -> Json {
+    match column.field_type {
+        _ if text.is_empty() && !column.is_required => Json::Null,
+        "checkbox" => (text == "true").into(),
+        "integer" => text.parse::<i64>().map_or_else(|_| text.into(), Json::from),
+        _ => text.into(),
     }
 }

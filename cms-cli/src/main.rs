@@ -47,10 +47,10 @@ use crate::commands::tui;
 use crate::{
     args::{Cli, Command},
     commands::{
-        api, audit, auth, cache, completions, config, context, db, doctor, events, exit_codes,
-        forms, funnels, groups, inbox, init, items, keys, limits, login, logout, mail, media,
-        migrate, origins, pages, plugins, process_webhooks, queue, serve, start, status, tables,
-        tasks, theme, types, update, users, version, webhooks, whoami, widgets,
+        api, audit, auth, cache, config, context, db, events, forms, funnels, groups, inbox, init,
+        items, keys, limits, login, mail, media, migrate, origins, pages, plugins,
+        process_webhooks, program, queue, serve, status, tables, tasks, theme, types, update,
+        users, webhooks, whoami, widgets,
     },
     flags::Flags,
     log::LogFormat,
@@ -153,7 +153,7 @@ async fn at_site<C>(
 async fn run(cli: Cli, out: &Output) -> Done {
     let Cli { flags, command } = cli;
     let flags = &flags;
-    let Some(command) = command else { return start::run(flags, out) };
+    let Some(command) = command else { return program::start(flags, out) };
     if flags.acts_as.is_some() && command.ignores_rights() {
         let why = "--as works only with commands that a user's rights allow or refuse; this one \
                    ignores rights";
@@ -204,7 +204,7 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Groups(command) => at_site(flags, out, command, groups::run).await,
         Command::Auth(command) => auth::run(flags, out, command).await,
         Command::Login(args) => login::run(flags, out, args).await,
-        Command::Logout => logout::run(flags, out).await,
+        Command::Logout => login::logout(flags, out).await,
         Command::Whoami => whoami::run(flags, out).await,
         Command::Api(args) => api::run(flags, out, args).await,
         Command::Context(command) => context::run(flags, out, command),
@@ -219,11 +219,11 @@ async fn run(cli: Cli, out: &Output) -> Done {
         Command::Migrate(command) => migrate::run(flags, out, &command).await,
         Command::Db(command) => db::run(flags, out, command).await,
         Command::Status(_) => status::run(flags, out).await,
-        Command::Doctor(_) => doctor::run(flags, out).await,
+        Command::Doctor(_) => status::doctor(flags, out).await,
         #[cfg(feature = "tui")]
         Command::Tui(args) => tui::run(flags, out, args).await,
-        Command::Version => version::run(out),
-        Command::Completions(args) => completions::run(out, &args, Cli::command()),
-        Command::ExitCodes => exit_codes::run(out),
+        Command::Version => program::version(out),
+        Command::Completions(args) => program::completions(out, &args, Cli::command()),
+        Command::ExitCodes => program::exit_codes(out),
     }
 }

@@ -306,11 +306,10 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Whether the caller may read the row `id` at `path`, which has the access of this route.
-    /// Callers that may only write see nothing but the id.
+    /// Whether the caller may read the row `id` at `path`. Callers that may only write see nothing
+    /// but the id.
     pub(crate) fn may_read(&self, path: &str, id: i64) -> bool {
-        let access = self.demand.route.map(|(_, access)| access);
-        access.is_some_and(|access| self.caller().may_read_row(self.cms, (path, access), id))
+        self.caller().may_read_row(self.cms, path, id)
     }
 
     /// The row at `path` that a write made or changed, if the caller may read it; otherwise its id.

@@ -2,13 +2,17 @@
 
 use cms_core::{
     Actor, Change, Cms, Code, Result,
-    access::{self, Access, HeldPermissions, Right},
+    access::{self, HeldPermissions, Right},
     accounts::{AppUser, SessionUser},
     keys::KeyHolder,
 };
 
 /// The operation that reads records.
 const ITEM: (&str, &str) = ("GET", "/api/backend/item");
+
+const WEBHOOKS: &str = "/api/backend/webhooks";
+
+const FUNNELS: &str = "/api/backend/formfunnel";
 
 /// Who calls.
 #[derive(Clone, Debug)]
@@ -134,81 +138,78 @@ impl Caller {
         }
     }
 
-    /// Whether the caller may do something beyond this request: for a key the named call, for a
-    /// user what `of_user` says.
-    fn may(
-        &self,
-        (method, path): (&str, &str),
-        query: &[(String, String)],
-        of_user: impl FnOnce(&HeldPermissions) -> bool,
-    ) -> bool {
-        let call = access::KeyCall { method, path, query, body_table: None };
+    /// Whether the caller may call an operation beyond this request, with these parameters. The
+    /// permission of users is that of the route.
+    fn may(&self, cms: &Cms, (method, path): (&str, &str), query: &[(&str, &str)]) -> bool {
+        let value_of =
+            |name: &str| query.iter().find(|(one, _)| *one == name).map(|(_, value)| *value);
         match self {
             Self::Operator => true,
-            Self::Key(key) => key.rights.iter().any(|right| right.allows(&call)),
-            _ => self.user_rights().is_some_and(of_user),
+            Self::Key(key) => {
+                let query = query.iter().map(|(name, value)| ((*name).into(), (*value).into()));
+                let query: Vec<(String, String)> = query.collect();
+                let call = access::KeyCall { method, path, query: &query, body_table: None };
+                key.rights.iter().any(|right| right.allows(&call))
+            }
+            _ => self.user_rights().is_some_and(|rights| {
+                let (endpoints, action) = (cms.access().all(), value_of("action"));
+                let route = endpoints.iter().find(|one| one.path == path && one.action == action);
+                let table = value_of("table");
+                route.is_some_and(|route| cms.allows(rights, route.access, method, table))
+            }),
         }
     }
 
     /// Whether the caller may read a content table. Handlers ask this for tables that the address
     /// does not name.
     pub(crate) fn may_read(&self, cms: &Cms, table: &str) -> bool {
-        let query = [("table".to_owned(), table.to_owned())];
-        self.may(ITEM, &query, |rights| cms.allows(rights, Access::Table, "GET", Some(table)))
+        self.may(cms, ITEM, &[("table", table)])
     }
 
     /// Whether the caller may read a record with all its columns; only then do replies to
     /// writes show it.
     pub(crate) fn may_read_record(&self, cms: &Cms, table: &str, id: &str) -> bool {
-        let query = [("table".to_owned(), table.to_owned()), ("id".to_owned(), id.to_owned())];
-        self.may(ITEM, &query, |rights| cms.allows(rights, Access::Table, "GET", Some(table)))
+        self.may(cms, ITEM, &[("table", table), ("id", id)])
     }
 
     /// Whether the caller may subscribe to every event, and thus see payloads: records
     /// of every table.
-    pub(crate) fn may_see_payloads(&self) -> bool {
-        let webhooks = ("POST", "/api/backend/webhooks");
-        self.may(webhooks, &[], |rights| rights.may("webhooks_subscriptions_edit"))
+    pub(crate) fn may_see_payloads(&self, cms: &Cms) -> bool {
+        self.may(cms, ("POST", WEBHOOKS), &[])
     }
 
     /// Whether the caller may read all webhooks.
-    pub(crate) fn may_see_webhooks(&self) -> bool {
-        let webhooks = ("GET", "/api/backend/webhooks");
-        self.may(webhooks, &[], |rights| rights.may("webhooks_subscriptions_view"))
+    pub(crate) fn may_see_webhooks(&self, cms: &Cms) -> bool {
+        self.may(cms, ("GET", WEBHOOKS), &[])
     }
 
     /// Whether the caller may see the inbox of funnels. Callers that may only change submissions
     /// learn nothing of their content.
-    pub(crate) fn may_see_inbox(&self) -> bool {
-        self.may_of_funnels("GET", "submissions", "formfunnel_inbox_view")
+    pub(crate) fn may_see_inbox(&self, cms: &Cms) -> bool {
+        self.may(cms, ("GET", FUNNELS), &[("action", "submissions")])
     }
 
     /// Whether the caller may see funnels.
-    pub(crate) fn may_see_funnels(&self) -> bool {
-        self.may_of_funnels("GET", "list", "formfunnel_funnels_view")
+    pub(crate) fn may_see_funnels(&self, cms: &Cms) -> bool {
+        self.may(cms, ("GET", FUNNELS), &[("action", "list")])
     }
 
     /// Whether the caller may check a funnel that is not stored.
-    pub(crate) fn may_draw_funnels(&self) -> bool {
-        self.may_of_funnels("POST", "save", "formfunnel_funnels_edit")
-    }
-
-    fn may_of_funnels(&self, method: &str, action: &str, permission: &str) -> bool {
-        let query = [("action".to_owned(), action.to_owned())];
-        self.may((method, "/api/backend/formfunnel"), &query, |rights| rights.may(permission))
+    pub(crate) fn may_draw_funnels(&self, cms: &Cms) -> bool {
+        self.may(cms, ("POST", FUNNELS), &[("action", "save")])
     }
 
     /// Whether the caller may read the draft of this page; for None, the draft of any page.
-    pub(crate) fn may_see_draft(&self, page: Option<i64>) -> bool {
-        let query = page.map(|page| ("page_id".to_owned(), page.to_string()));
-        let builder = ("GET", "/api/backend/pagebuilder");
-        self.may(builder, query.as_slice(), |rights| rights.may("pages_pages_view"))
+    pub(crate) fn may_see_draft(&self, cms: &Cms, page: Option<i64>) -> bool {
+        let drafts = ("GET", "/api/backend/pagebuilder");
+        let page = page.map(|page| page.to_string());
+        let query = page.as_deref().map(|page| ("page_id", page));
+        self.may(cms, drafts, query.as_slice())
     }
 
-    /// Whether the caller may read the row `id` at `path`, a path with this access.
-    pub(crate) fn may_read_row(&self, cms: &Cms, (path, access): (&str, Access), id: i64) -> bool {
-        let query = [("id".to_owned(), id.to_string())];
-        self.may(("GET", path), &query, |rights| cms.allows(rights, access, "GET", None))
+    /// Whether the caller may read the row `id` at `path`.
+    pub(crate) fn may_read_row(&self, cms: &Cms, path: &str, id: i64) -> bool {
+        self.may(cms, ("GET", path), &[("id", id.to_string().as_str())])
     }
 
     /// The rows of rights that the caller may pass on to a key.

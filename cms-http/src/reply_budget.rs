@@ -136,7 +136,7 @@ mod tests {
 
     const KIB: usize = 1024;
 
-    fn unread() -> ReplyBudget {
+    fn budget() -> ReplyBudget {
         let mut settings = Settings::default();
         settings.http.unread_limit_bytes = 800 * KIB as u64;
         settings.trusted_proxies = vec!["10.0.0.0/8".parse().expect("a network")];
@@ -153,8 +153,8 @@ mod tests {
 
     #[test]
     fn a_network_has_its_share_and_all_together_the_budget() {
-        let unread = unread();
-        let ask = |from: &str, kib| unread.count_body(peer(from), body(kib), false);
+        let budget = budget();
+        let ask = |from: &str, kib| budget.count_body(peer(from), body(kib), false);
         let (one, same) = ("[2001:db8::1]:9", "[2001:db8::2]:9");
         let first = ask(one, 120).expect("room");
         let refused = ask(same, 120).expect_err("no share");
@@ -163,33 +163,33 @@ mod tests {
         drop((first, small));
         let large = ask(one, 700).expect("one that is alone");
         assert!(ask("192.0.2.1:9", 120).is_err(), "all is taken");
-        assert!(unread.count_body(peer("192.0.2.1:9"), body(120), true).is_ok(), "a write is told");
+        assert!(budget.count_body(peer("192.0.2.1:9"), body(120), true).is_ok(), "a write is told");
         drop(large);
         let proxy: Vec<_> = (0..8).map(|_| ask("10.1.1.1:9", 100).expect("for many")).collect();
         assert!(ask("10.1.1.1:9", 100).is_err() && ask(one, 100).is_err());
         drop(proxy);
-        assert!(unread.budget.is_unused());
+        assert!(budget.budget.is_unused());
     }
 
     #[tokio::test(start_paused = true)]
     async fn who_leaves_much_unread_has_one_reply_made_at_a_time() {
-        let unread = unread();
+        let budget = budget();
         let (one, same, other) = ("[2001:db8::1]:9", "[2001:db8::2]:9", "192.0.2.1:9");
-        let turn = async |from: &str| unread.turn(peer(from)).await.expect("a turn").is_some();
-        let held = unread.count_body(peer(one), body(100), false).expect("room");
+        let turn = async |from: &str| budget.turn(peer(from)).await.expect("a turn").is_some();
+        let held = budget.count_body(peer(one), body(100), false).expect("room");
         assert!(!turn(one).await, "half of the share is free");
-        let more = unread.count_body(peer(one), body(70), false).expect("room");
-        let first = unread.turn(peer(one)).await.expect("the turn");
-        let mut second = Box::pin(unread.turn(peer(same)));
+        let more = budget.count_body(peer(one), body(70), false).expect("room");
+        let first = budget.turn(peer(one)).await.expect("the turn");
+        let mut second = Box::pin(budget.turn(peer(same)));
         let waits = futures_util::FutureExt::now_or_never(&mut second).is_none();
         assert!(waits, "one at a time");
         assert!(!turn(other).await, "other networks do not wait");
         drop(first);
         let second = second.await.expect("the turn");
         assert!(second.is_some());
-        let refused = unread.turn(peer(one)).await.expect_err("nobody waits for ever");
+        let refused = budget.turn(peer(one)).await.expect_err("nobody waits for ever");
         assert_eq!((refused.code(), refused.retry_after_s()), (Code::Unavailable, Some(1)));
-        let proxy = unread.count_body(peer("10.1.1.1:9"), body(700), true).expect("for many");
+        let proxy = budget.count_body(peer("10.1.1.1:9"), body(700), true).expect("for many");
         assert!(!turn("10.1.1.1:9").await, "a proxy reads for many");
         drop((held, more, proxy));
         assert!(!turn(one).await, "what was read makes room");
@@ -197,10 +197,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_stream_whose_part_does_not_fit_ends() {
-        let unread = unread();
+        let budget = budget();
         let parts = stream::repeat_with(|| Ok(Bytes::from(vec![b'x'; 150 * KIB]))).boxed();
         let body = Body::streamed(parts);
-        let mut body = unread.count_body(peer("192.0.2.1:9"), body, false).expect("a stream");
+        let mut body = budget.count_body(peer("192.0.2.1:9"), body, false).expect("a stream");
         let mut held = Vec::new();
         body.map_parts(|mut parts| {
             held.extend(futures_util::FutureExt::now_or_never(parts.next()).flatten());

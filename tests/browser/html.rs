@@ -8,7 +8,7 @@ use super::{Website, register};
 use crate::support::{Site, visits::leads};
 
 /// Ways that have once led through sanitizers, or through ours in an earlier form.
-const ATTACKS: [&str; 66] = [
+const ATTACKS: [&str; 71] = [
     // Plain.
     "<script>alert(1)</script>",
     "<SCRIPT SRC=//127.0.0.1/x></SCRIPT><script>alert(1)",
@@ -81,6 +81,11 @@ const ATTACKS: [&str; 66] = [
     "<select><template><style><!--</style><a rel='--><img src=x onerror=alert(1)>'></template>",
     // Names that a page's code could meet.
     "<a id=clobbered><a id=clobbered name=x href='cid:x'><img name=clobbered>x</a>",
+    "<form name=clobbered><input name=x value=1></form>",
+    "<form id=clobbered><input id=attributes><input name=parentNode><button name=remove></form>",
+    "<div id=clobbered><p id=clobbered><b id=x name=getElementById>x</b></p></div>",
+    "<iframe name=clobbered srcdoc=\"<a id=x name=y href='cid:x'>x</a>\"></iframe>",
+    "<form id=clobbered name=x><output id=x>1</output><fieldset name=x><select name=x></form>",
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -20,7 +20,7 @@ use crate::{
 };
 
 const WRITERS: usize = 4;
-/// How long SQLite waits for a lock before a caller is told.
+/// How long SQLite waits for a lock before a caller is refused.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 const LOCKED: Duration = Duration::from_secs(8);
 
@@ -59,7 +59,7 @@ pub async fn run(run: Arc<Run>) -> Vec<Finding> {
             format!("{} refused, the first after {:.1} s", refused.len(), soonest.as_secs_f64());
         // A tenth for the way there and back.
         findings.push(Finding::new(
-            "nobody is told busy within the 5 s that are waited",
+            "no caller is refused within the 5 s that are waited",
             shown,
             soonest >= BUSY_TIMEOUT.mul_f64(0.9),
         ));

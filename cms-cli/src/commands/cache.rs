@@ -6,7 +6,7 @@ use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        cache::{Clear, Read, Update, Which},
+        cache::{Clear, Read, Update, WhichReplies},
         parameters::NoQuery,
     },
 };
@@ -95,7 +95,7 @@ pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: CacheComm
             patch.exclude_remove = vec![prefix];
         }
         CacheCommand::Clear { path, .. } => {
-            let which = Which { path };
+            let which = WhichReplies { path };
             client.call::<Clear>(&which, &NoBody).await?;
             return out.done(
                 &json!({"cleared": which.path.unwrap_or_default()}),

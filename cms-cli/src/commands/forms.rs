@@ -147,7 +147,7 @@ pub(crate) enum SubmissionsCommand {
         /// Only those of this form, by name or id
         form: Option<String>,
         #[command(flatten)]
-        which: Which,
+        which: SubmissionFilter,
         #[command(flatten)]
         paging: Paging,
     },
@@ -166,7 +166,7 @@ pub(crate) enum SubmissionsCommand {
 
 /// Flags that choose submissions.
 #[derive(Args, Clone, Copy, Debug, Default)]
-pub(crate) struct Which {
+pub(crate) struct SubmissionFilter {
     /// Only since this date-time, such as 2026-11-21T09:30:00Z, or for this long, such as 2d
     #[arg(long, value_name = "TIME", value_parser = input::moment)]
     since: Option<Moment>,
@@ -208,7 +208,7 @@ pub(crate) struct ExportArgs {
     /// Name or id of the form
     form: String,
     #[command(flatten)]
-    which: Which,
+    which: SubmissionFilter,
     /// A table without the byte order mark that tells spreadsheets of UTF-8
     #[arg(long)]
     no_bom: bool,
@@ -218,7 +218,7 @@ pub(crate) struct ExportArgs {
 }
 
 async fn export(out: &Output, client: &Client, args: &ExportArgs) -> Done {
-    let Which { since, until, spam } = args.which;
+    let SubmissionFilter { since, until, spam } = args.which;
     let bom = args.no_bom.then_some(false);
     let asked = Exported { form: args.form.clone(), since, until, spam, bom };
     if out.json && args.out.is_none() {

@@ -4,7 +4,7 @@ use clap::Subcommand;
 use cms_core::traffic::limiter::bucket::Owner;
 use cms_http::wire::{
     NoBody,
-    limits::{Read, Reset, Which, Whose},
+    limits::{Read, Reset, WhichBuckets, Whose},
 };
 use serde_json::json;
 
@@ -47,7 +47,7 @@ fn owner(text: &str) -> Result<String, &'static str> {
 pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: LimitsCommand) -> Done {
     match command {
         LimitsCommand::List => read(out, site, None).await,
-        LimitsCommand::Show { owner } => read(out, site, Some(Which { owner })).await,
+        LimitsCommand::Show { owner } => read(out, site, Some(WhichBuckets { owner })).await,
         LimitsCommand::Reset { owner } => {
             let whose = Whose { owner };
             site.client.call::<Reset>(&whose, &NoBody).await?;
@@ -60,7 +60,7 @@ pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: LimitsCom
 }
 
 /// Prints the kinds of buckets; with `which`, those that are not full.
-async fn read(out: &Output, site: &Site, which: Option<Which>) -> Done {
+async fn read(out: &Output, site: &Site, which: Option<WhichBuckets>) -> Done {
     let shows_used = which.is_some();
     reply::printed::<Read>(out, &site.client, &which.unwrap_or_default(), &NoBody, |limits| {
         let limits = limits.data;

@@ -1,5 +1,5 @@
 //! `cms login`: password, then code. A first login sets up the authenticator. The session's token
-//! is kept in a file that only its owner can read
+//! is kept in a file that only its owner can read. `cms logout` ends the session
 
 use std::path::PathBuf;
 
@@ -8,7 +8,8 @@ use cms_core::{Clock, Millis, Secret, accounts::qr};
 use cms_http::{
     client::{Client, ClientError, Credential},
     wire::{
-        auth::{Credentials, LoggedIn, Login, Pending, Setup, Verification, Verify},
+        NoBody,
+        auth::{Credentials, LoggedIn, Login, Logout, Pending, Setup, Verification, Verify},
         parameters::NoQuery,
     },
 };
@@ -223,6 +224,35 @@ fn is_readable_on_the_way(url: &str) -> bool {
     let Some(rest) = url.strip_prefix("http://") else { return false };
     let host = rest.split(['/', ':']).next().unwrap_or_default();
     !(host == "localhost" || host.starts_with("127.") || rest.starts_with("[::1]"))
+}
+
+/// `cms logout`: ends the session at a running site.
+pub(crate) async fn logout(flags: &Flags, out: &Output) -> Done {
+    let url = Target::address_only(flags, "cms logout")?;
+    let session = Sessions::at(&url)?;
+    let ended = match &session {
+        Some(session) => {
+            let client = site::client(
+                &url,
+                &Credential::Session(session.token.clone()),
+                site::wait(flags, Some(out)),
+            )?;
+            match client.call::<Logout>(&NoQuery {}, &NoBody).await {
+                Ok(_) => true,
+                // The session had already ended.
+                Err(ClientError::Problem { code, .. }) if code == "login_required" => false,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        None => false,
+    };
+    Sessions::forget(&url)?;
+    let text = if ended {
+        format!("Logged out at {url}.")
+    } else {
+        format!("You were not logged in at {url}.")
+    };
+    out.done(&json!({"url": url, "ended": ended}), &text)
 }
 
 #[cfg(test)]

@@ -37,11 +37,11 @@ pub(crate) enum OriginsCommand {
         inactive: bool,
     },
     /// Switch an origin on
-    Activate(Known),
+    Activate(OriginArgs),
     /// Switch an origin off: its pages can no longer call
-    Deactivate(Known),
+    Deactivate(OriginArgs),
     /// Remove an origin for good
-    Remove(Known),
+    Remove(OriginArgs),
     /// Tell whether the pages of a website may call; exit code 0 or 1
     #[command(
         after_help = "It reads the registered origins. The site's own host is always allowed."
@@ -55,10 +55,10 @@ pub(crate) enum OriginsCommand {
 
 /// An origin.
 #[derive(Args, Debug)]
-pub(crate) struct Known {
+pub(crate) struct OriginArgs {
     /// Its address or its id
     #[arg(value_name = "URL|ID")]
-    origin: Which,
+    origin: OriginSelector,
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: OriginsCommand) -> Done {
@@ -74,9 +74,11 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Origi
             new.active = !inactive;
             reply::record::<Create>(out, client, &NoQuery {}, &new).await
         }
-        OriginsCommand::Activate(Known { origin }) => switch(out, client, &origin, true).await,
-        OriginsCommand::Deactivate(Known { origin }) => switch(out, client, &origin, false).await,
-        OriginsCommand::Remove(Known { origin }) => {
+        OriginsCommand::Activate(OriginArgs { origin }) => switch(out, client, &origin, true).await,
+        OriginsCommand::Deactivate(OriginArgs { origin }) => {
+            switch(out, client, &origin, false).await
+        }
+        OriginsCommand::Remove(OriginArgs { origin }) => {
             let id = origin.id(client).await?;
             prompt::confirm(
                 flags,
@@ -89,7 +91,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Origi
     }
 }
 
-async fn switch(out: &Output, client: &Client, origin: &Which, active: bool) -> Done {
+async fn switch(out: &Output, client: &Client, origin: &OriginSelector, active: bool) -> Done {
     let mut patch = OriginPatch::default();
     patch.active = Some(active);
     let id = origin.id(client).await?;
@@ -97,13 +99,13 @@ async fn switch(out: &Output, client: &Client, origin: &Which, active: bool) -> 
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Which {
+pub(crate) enum OriginSelector {
     Id(i64),
     /// In its one spelling.
     Address(String),
 }
 
-impl FromStr for Which {
+impl FromStr for OriginSelector {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -114,7 +116,7 @@ impl FromStr for Which {
     }
 }
 
-impl fmt::Display for Which {
+impl fmt::Display for OriginSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Id(id) => id.fmt(f),
@@ -123,7 +125,7 @@ impl fmt::Display for Which {
     }
 }
 
-impl Which {
+impl OriginSelector {
     /// Its id, looked up when the address is given.
     async fn id(&self, client: &Client) -> Done<i64> {
         let address = match self {

@@ -1,4 +1,5 @@
-//! `cms status`: whether the site itself finds that all is well, through `/api/backend/status`
+//! `cms status`: whether the site itself finds that all is well, through `/api/backend/status`.
+//! `cms doctor`: the same checks from outside
 
 use clap::Args;
 use cms_core::{Door, Finding, Level};
@@ -57,4 +58,17 @@ fn unwell(error: &ClientError) -> Option<Finding> {
     };
     let (level, check, remedy) = (Level::Error, check.to_owned(), remedy.to_owned());
     Some(Finding { check, level, found, remedy, about: None })
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DoctorArgs {}
+
+/// `cms doctor`: checks a site from outside, and says how to mend what is wrong. It changes
+/// nothing.
+pub(crate) async fn doctor(flags: &Flags, out: &Output) -> Done {
+    let dir = Target::folder_only(flags, "cms doctor")?;
+    table::findings(
+        out,
+        &cms_core::examine(&dir, environment::variables(), Door::Doctor, folder::builder).await,
+    )
 }

@@ -32,7 +32,7 @@ pub(crate) enum TasksCommand {
 The exit code is 0 for a run that ends well, else 1. A task that is running is refused.")]
     Run {
         #[command(flatten)]
-        which: Which,
+        which: TaskArgs,
     },
     /// List runs, newest first
     History {
@@ -48,7 +48,7 @@ The exit code is 0 for a run that ends well, else 1. A task that is running is r
 
 /// A task.
 #[derive(Args, Clone, Debug)]
-pub(crate) struct Which {
+pub(crate) struct TaskArgs {
     /// Name of the task
     name: String,
     /// Id of its plugin, where several plugins have a task of this name
@@ -82,7 +82,7 @@ pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: TasksComm
 }
 
 /// Runs a task and waits for its end.
-async fn start(out: &Output, client: &Client, which: Which) -> Done {
+async fn start(out: &Output, client: &Client, which: TaskArgs) -> Done {
     let which = WhichTask { name: which.name, plugin: which.plugin };
     let (mut answer, begun) = reply::call::<Start>(client, &which, &NoBody).await?;
     let mut run = begun.data;

@@ -11,7 +11,7 @@ use cms_http::{
         parameters::{ListQuery, NoQuery},
         users::{
             Create, Delete, NewRecoveryCodes, OfUser, Read, ResetSecondFactor, Revoke, Sessions,
-            Update, Which, WhichUsers,
+            Update, WhichSessions, WhichUsers,
         },
     },
 };
@@ -176,7 +176,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand)
         }
         UsersCommand::Sessions { user, revoke: Some(session), .. } => {
             let id = find(client, &user).await?.id;
-            client.call::<Revoke>(&Which { id, session }, &NoBody).await?;
+            client.call::<Revoke>(&WhichSessions { id, session }, &NoBody).await?;
             let text = match session {
                 Some(session) => format!("The session {session} of {user} has ended."),
                 None => format!("All sessions of {user} have ended."),

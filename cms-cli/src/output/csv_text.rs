@@ -14,6 +14,9 @@ use std::{
 /// [`MarkEmpty`] doubles it, and [`unmarked`] takes that back.
 pub(crate) const EMPTY_TEXT: &str = "\u{FDD0}";
 
+/// Left out where a file begins with it.
+const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
+
 /// The text of a cell that is not [`EMPTY_TEXT`].
 pub(crate) fn unmarked(cell: &str) -> Cow<'_, str> {
     if cell.contains(EMPTY_TEXT) {
@@ -57,6 +60,8 @@ pub(crate) struct MarkEmpty<R> {
     line: u64,
     /// The line of the last opening quote.
     opened: u64,
+    /// Whether nothing was read yet.
+    at_start: bool,
     /// Whether the next byte begins a row or a blank line.
     at_row: bool,
     /// The lines of the rows that were read ahead.
@@ -75,6 +80,7 @@ impl<R: Read> MarkEmpty<R> {
             state: State::CellStart,
             line: 1,
             opened: 1,
+            at_start: true,
             at_row: true,
             rows: VecDeque::new(),
             like_mark: 0,
@@ -167,7 +173,13 @@ impl<R: Read> Read for MarkEmpty<R> {
             self.given = 0;
             match self.inner.read(&mut chunk)? {
                 0 => self.end()?,
-                read => chunk[..read].iter().for_each(|byte| self.take(*byte)),
+                read => {
+                    let mut read = &chunk[..read];
+                    if std::mem::take(&mut self.at_start) {
+                        read = read.strip_prefix(BYTE_ORDER_MARK).unwrap_or(read);
+                    }
+                    read.iter().for_each(|byte| self.take(*byte));
+                }
             }
         }
         let count = buffer.len().min(self.ready.len() - self.given);
@@ -212,6 +224,8 @@ mod tests {
             ("a\r\n\r\nb\r\nc", vec![1, 3, 4]),
             ("\n\na\n\"b\r\n\r\nb\",\"\"\n,\n", vec![3, 4, 7]),
             ("\"a\nb\"x\n\"\"\r\n", vec![1, 3]),
+            ("\u{feff}\n\na\nb", vec![3, 4]),
+            ("\u{feff}\"a\nb\"\nc", vec![1, 3]),
         ] {
             let mut reader = MarkEmpty::new(text.as_bytes());
             reader.read_to_string(&mut String::new()).expect("text");

@@ -1,6 +1,6 @@
 //! `cms funnels`
 
-use serde_json::Value as Json;
+use serde_json::{Value as Json, json};
 
 use crate::{
     leaves::FUNNEL,
@@ -64,6 +64,67 @@ fn a_funnel_is_imported_drawn_published_and_exported() {
     cms(other.path(), &format!("funnels apply {name}")).ok();
     assert!(cms(other.path(), "funnels list").ok().contains("Better"));
     cms_with(other.path(), "funnels apply -", r#"{"name": "No slug"}"#).fails(2);
+}
+
+/// Nodes are known by type and name, mail rules by event and subject, wherever the file has them.
+#[test]
+fn an_applied_funnel_keeps_the_ids_of_what_stays() {
+    let dir = site();
+    cms_with(dir.path(), "funnels import -", FUNNEL).ok();
+    let run = |args: &str| cms(dir.path(), &format!("funnels {args}"));
+    let apply = |sent: &Json| cms_with(dir.path(), "funnels apply -", &sent.to_string());
+    let shown = |id: i64| run(&format!("show {id} --json")).json()["data"].clone();
+    let ids = |list: &Json| -> Vec<Option<i64>> {
+        list.as_array().expect("a list").iter().map(|one| one["id"].as_i64()).collect()
+    };
+    let original: Json = serde_json::from_str(&run("export good").ok()).expect("JSON");
+    let before = shown(1);
+    assert_eq!(ids(&before["nodes"]), [Some(1), Some(2)]);
+    apply(&original).tells("stays as it is").ok();
+    assert_eq!(shown(1), before);
+    // A new step in front of the others, which change places.
+    let mut sent = original.clone();
+    sent["nodes"] = json!([
+        {"client_id": -1, "type": "step", "name": "New", "config_json": {
+            "fields": [{"id": "name", "type": "short_text"}]}},
+        {"client_id": -2, "type": "end", "name": "Thanks"},
+        {"client_id": -3, "type": "step", "name": "Who", "config_json": {
+            "fields": [{"id": "mail", "type": "email"}]}},
+    ]);
+    sent["edges"] = json!([
+        {"from_node_id": -1, "to_node_id": -3}, {"from_node_id": -3, "to_node_id": -2},
+    ]);
+    let mut other = sent["email_routings"][0].clone();
+    other["subject"] = "Other".into();
+    sent["email_routings"][0]["cc"] = "b@example.org".into();
+    let rules = sent["email_routings"].as_array_mut().expect("rules");
+    rules.insert(0, other);
+    for (at, rule) in rules.iter_mut().enumerate() {
+        rule["sort_order"] = at.into();
+    }
+    apply(&sent).tells("Mail rules count at once").ok();
+    let after = shown(1);
+    assert_eq!(ids(&after["nodes"]), [Some(3), Some(2), Some(1)]);
+    assert_eq!((&after["start_node_id"], &after["rev"]), (&3.into(), &2.into()));
+    assert_eq!(ids(&after["email_routings"]), [Some(2), Some(1)]);
+    assert_eq!(after["email_routings"][1]["cc"], "b@example.org");
+    // What the file no longer has is removed.
+    apply(&original).ok();
+    let back = shown(1);
+    for name in ["nodes", "edges", "email_routings", "start_node_id"] {
+        assert_eq!(back[name], before[name], "{name}");
+    }
+    // Another language is another funnel, in whatever case the file writes the language.
+    sent["language_short"] = "de".into();
+    apply(&sent).ok();
+    sent["language_short"] = "DE".into();
+    sent["name"] = "Gut".into();
+    apply(&sent).ok();
+    let all = run("list --language * --json").json();
+    assert_eq!(ids(&all["data"]), [Some(1), Some(2)]);
+    let german = shown(2);
+    assert_eq!((&german["name"], &german["language_short"]), (&"Gut".into(), &"DE".into()));
+    assert_eq!(shown(1), back);
 }
 
 #[test]

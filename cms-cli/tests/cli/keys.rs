@@ -75,6 +75,33 @@ fn a_key_through_its_life() {
 }
 
 #[test]
+fn members_of_a_key_are_edited() {
+    let dir = site();
+    let run = |args: &str| cms(dir.path(), &format!("keys {args}"));
+    run(&format!("create --name ci --right '{BLOG}'")).ok();
+    let members = "--name build --expires-on 2099-01-01 --active false";
+    let edited = run(&format!("edit ci {members} --json")).json();
+    has(
+        &edited["data"],
+        [
+            ("/name", "build".into()),
+            ("/expires_on", "2099-01-01".into()),
+            ("/active", false.into()),
+            ("/rights/0/methods/1", "POST".into()),
+        ],
+    );
+    // What is not named stays; an empty value is null.
+    let edited = run("edit build --expires-on '' --json").json();
+    has(&edited["data"], [("/expires_on", ().into()), ("/name", "build".into())]);
+    run("edit build").fails(2).tells("name a column");
+    run("edit build --active maybe").fails(2);
+    for refused in ["--name ''", "--expires-on tomorrow"] {
+        run(&format!("edit build {refused}")).fails(1);
+    }
+    assert_eq!(run("show 1 --json").json()["data"]["name"], "build");
+}
+
+#[test]
 fn a_rotation_that_ends_the_old_value_is_asked_about_at_a_terminal() {
     let dir = site();
     cms(dir.path(), &format!("keys create --name ci --right '{BLOG}'")).ok();

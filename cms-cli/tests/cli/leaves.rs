@@ -82,6 +82,7 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("keys create", &["--name", "k", "--right", "GET /api/pages"], ""),
     ("keys list", &[], ""),
     ("keys show", &["1"], ""),
+    ("keys edit", &["1", "--name", "k2", "--expires-on", "2099-01-01"], ""),
     ("keys rotate", &["1", "--yes"], ""),
     ("keys enable", &["1"], ""),
     ("keys expire", &["1", "--never"], ""),

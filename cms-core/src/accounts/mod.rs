@@ -31,7 +31,7 @@ use password::Passwords;
 use zeroize::Zeroizing;
 
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Random, Result,
+    Change, Code, Error, FieldError, Page, Random, Result,
     access::HeldPermissions,
     base::Base,
     change::is_unique_violation,
@@ -145,17 +145,6 @@ fn check_held(held: &HeldPermissions, asked: &HeldPermissions) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(Code::PermissionDenied, "You can only grant or change rights you hold."))
-}
-
-async fn record(
-    change: &mut Change,
-    action: &'static str,
-    table: &str,
-    id: i64,
-    columns: &[&str],
-) -> Result<()> {
-    change.touch(table);
-    change.audit(AuditEntry { action, table, id: &id.to_string(), columns }).await
 }
 
 /// Lower case, composed: names that differ only by case are the same.

@@ -4,7 +4,6 @@
 use super::{
     Accounts, CheckedLogin, LoginClient, Proof, RecoveryCode, SessionUser, attempts,
     login::sql as logins,
-    record,
     sessions::sql as sessions,
     users::{HashedPassword, sql as users},
 };
@@ -21,9 +20,6 @@ pub enum OwnProof {
 
 impl Accounts {
     /// Checks the caller's password, before the change begins.
-    ///
-    /// # Errors
-    /// As [`Accounts::check_password`].
     pub async fn check_own_password(
         &self,
         visitor: &LoginClient,
@@ -74,7 +70,7 @@ impl Accounts {
         users::set_password(change, user.id, &new.hash, &new.salt_id).await?;
         logins::drop_pending_of(change, user.id).await?;
         sessions::end_others(change, user.id, user.session).await?;
-        record(change, "update", "users", user.id, &["password"]).await?;
+        change.audit_row("update", "users", user.id, &["password"]).await?;
         Ok(Outcome(Ok(())))
     }
 
@@ -98,14 +94,11 @@ impl Accounts {
             return Ok(Outcome(Err(refusal)));
         }
         let codes = self.store_recovery_codes(change, user.id).await?;
-        record(change, "new_recovery_codes", "users", user.id, &[]).await?;
+        change.audit_row("new_recovery_codes", "users", user.id, &[]).await?;
         Ok(Outcome(Ok(codes)))
     }
 
     /// Ends one session of the caller, or all others.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn end_own_sessions(
         &self,
         change: &mut Change,
@@ -120,7 +113,7 @@ impl Accounts {
                 return Err(Error::new(Code::NotFound, detail));
             }
         }
-        record(change, "revoke", "sessions", user.id, &[]).await
+        change.audit_row("revoke", "sessions", user.id, &[]).await
     }
 
     /// Counts a wrong password and returns its refusal.

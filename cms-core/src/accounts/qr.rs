@@ -18,9 +18,6 @@ pub fn svg(text: &str) -> Result<String> {
 /// Lines of half blocks with a quiet zone. Dark modules are blank and light modules are drawn, so
 /// print it white on black whatever the terminal's theme. Without colours it is right on dark
 /// themes only.
-///
-/// # Errors
-/// As [`svg()`].
 pub fn terminal(text: &str) -> Result<String> {
     Ok(code(text)?
         .render::<Dense1x2>()

@@ -90,7 +90,7 @@ pub async fn check(settings: &Settings, deep: bool, told: OnProgress) -> Result<
             for rule in postgres::unproved(&mut connection).await? {
                 found.problem(format!("the rule {rule} was never compared with the rows"));
             }
-            for (table, column) in postgres::behind(&mut connection).await? {
+            for (table, column) in postgres::lagging_sequences(&mut connection).await? {
                 found.problem(format!(
                     "{table}.{column}: the next number was given before, so inserts will fail"
                 ));

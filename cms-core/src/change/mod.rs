@@ -412,9 +412,6 @@ impl Change {
     /// written as usual, and [`Change::emit`] returns the id of an event that is not recorded.
     /// The audit log records that rows of `table` were written without events. The caller must
     /// check who may ask for this.
-    ///
-    /// # Errors
-    /// As every write.
     pub async fn without_events(&mut self, table: &str) -> Result<()> {
         self.silent = true;
         self.audit(AuditEntry { action: "no_events", table, id: "*", columns: &[] }).await
@@ -520,12 +517,33 @@ impl Change {
     }
 
     /// Writes an audit row: the actor, the action, the row.
-    ///
-    /// # Errors
-    /// As every write.
     pub async fn audit(&mut self, entry: AuditEntry<'_>) -> Result<()> {
         let Step(sql, args) = self.audit_step(entry);
         self.run(sql, args).await.map(drop)
+    }
+
+    /// Notes a written row: its table changes, and the audit log gets a row.
+    pub(crate) async fn audit_row(
+        &mut self,
+        action: &'static str,
+        table: &str,
+        id: i64,
+        columns: &[&str],
+    ) -> Result<()> {
+        self.touch(table);
+        self.audit(AuditEntry { action, table, id: &id.to_string(), columns }).await
+    }
+
+    /// As [`Change::audit_row`], for rows that every process keeps in memory.
+    pub(crate) async fn audit_announced(
+        &mut self,
+        action: &'static str,
+        table: &str,
+        id: i64,
+        columns: &[&str],
+    ) -> Result<()> {
+        self.announce(table);
+        self.audit_row(action, table, id, columns).await
     }
 
     fn audit_step(&self, entry: AuditEntry<'_>) -> Step {

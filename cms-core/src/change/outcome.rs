@@ -23,9 +23,6 @@ impl<T> Outcome<T> {
 
     /// After a right attempt, returns its change for further writes. After a wrong one, commits
     /// the change and returns the refusal.
-    ///
-    /// # Errors
-    /// As [`Outcome::commit`].
     pub async fn right(self, change: Change) -> Result<(T, Change)> {
         match self.0 {
             Ok(value) => Ok((value, change)),

@@ -72,9 +72,6 @@ pub(crate) struct Hold(Option<Arc<Watch>>);
 
 impl Hold {
     /// Refuses to begin a change inside a hook or a guard, for which an open change waits.
-    ///
-    /// # Errors
-    /// `internal_error`.
     pub(crate) fn expect_none() -> Result<()> {
         match UNDER_CHANGE.try_with(|()| ()) {
             Ok(()) => Err(Error::internal(

@@ -170,9 +170,6 @@ impl Db {
     }
 
     /// The first row of a query, if any.
-    ///
-    /// # Errors
-    /// As [`Db::all`].
     pub(crate) async fn optional<T: FromRow>(
         &self,
         sql: impl Into<Sql>,
@@ -183,9 +180,6 @@ impl Db {
 
     /// The rows with these keys, in no order. The text of `statement` ends with `in`, and `args`
     /// are its own values.
-    ///
-    /// # Errors
-    /// As [`Db::all`].
     pub(crate) async fn among<T: FromRow>(
         &self,
         statement: Statement,
@@ -199,9 +193,6 @@ impl Db {
     }
 
     /// The number of rows that a statement finds.
-    ///
-    /// # Errors
-    /// As [`Db::all`].
     pub(crate) async fn count_rows(&self, statement: Statement, args: Vec<Value>) -> Result<i64> {
         let text = format!("select count(*) from ({}) found", statement.sql());
         let text = sqlx::SqlSafeStr::into_sql_str(sqlx::AssertSqlSafe(text));

@@ -212,9 +212,6 @@ impl ReadSql<'_> {
     }
 
     /// The first row, if any.
-    ///
-    /// # Errors
-    /// As [`ReadSql::rows`].
     pub async fn optional<T: FromRow>(self) -> Result<Option<T>> {
         self.check()?;
         let first = self.db.read_own(self.text, self.values, true).await?;

@@ -57,6 +57,9 @@ macro_rules! record {
     (@read $columns:ident ($list:ident)) => { $crate::db::Record::read($columns)? };
     (@read $columns:ident $column:literal) => { $columns.next()? };
     (@read $columns:ident [$text:expr]) => { $columns.next()? };
+    (@read $columns:ident [$text:expr] => $read:expr) => {
+        $crate::db::field($columns.next()?, $read)?
+    };
     (@read $columns:ident $column:literal => $read:expr) => {
         $crate::db::field($columns.next()?, $read)?
     };

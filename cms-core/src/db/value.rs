@@ -246,9 +246,6 @@ impl FromEngine for Option<Lossy> {
 /// A value read from one row, columns in order.
 pub trait FromRow: Sized {
     /// Reads the row.
-    ///
-    /// # Errors
-    /// As [`Row::get`].
     fn from_row(row: &Row) -> Result<Self>;
 }
 

@@ -90,9 +90,6 @@ impl Eraser {
     }
 
     /// Records in the audit log that an address was erased, without the address.
-    ///
-    /// # Errors
-    /// As every write.
     pub async fn note(&self, change: &mut Change) -> Result<()> {
         let (id, columns): (_, Vec<&str>) = (self.digest(), self.removed.keys().copied().collect());
         let entry = AuditEntry {

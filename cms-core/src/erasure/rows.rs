@@ -270,9 +270,6 @@ fn submission(name: &str, body: &str) -> Option<(bool, i64)> {
 
 impl Eraser {
     /// Counts rows that were found, and removes nothing.
-    ///
-    /// # Errors
-    /// As every read.
     pub async fn look(&mut self, found: FoundRows) -> Result<()> {
         match found.0 {
             What::Events(ids) => self.count("events", ids),

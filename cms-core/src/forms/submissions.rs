@@ -56,9 +56,6 @@ impl Forms {
     }
 
     /// One submission with its answers.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn submission(&self, id: i64) -> Result<SubmissionDetail> {
         sql::get(self.0.base.db(), id).await?.ok_or_else(|| none(id))
     }

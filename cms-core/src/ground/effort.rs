@@ -8,7 +8,7 @@ use regex_syntax::{
 /// What a search costs for each byte in any case, in states.
 const BASE: usize = 4;
 /// An assertion looks at the characters around it.
-const LOOK: usize = 3;
+const ASSERTION: usize = 3;
 
 /// Ranges of characters that count as a state: they are compiled once, in some 30 microseconds.
 const RANGES: usize = 64;
@@ -26,7 +26,7 @@ pub(crate) fn states(parser: &ParserBuilder, pattern: &str) -> Option<usize> {
 fn at_once(part: &Hir, anywhere: bool) -> usize {
     match part.kind() {
         HirKind::Empty => 1,
-        HirKind::Look(_) => LOOK,
+        HirKind::Look(_) => ASSERTION,
         HirKind::Literal(text) if anywhere => text.0.len(),
         HirKind::Literal(_) | HirKind::Class(Class::Bytes(_)) => 1,
         // Ranges are tried one by one.

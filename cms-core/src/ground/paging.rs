@@ -120,9 +120,6 @@ impl<T> Page<T> {
     }
 
     /// As [`Page::by_id`], descending. `read(before, limit)` returns the rows.
-    ///
-    /// # Errors
-    /// As [`Page::by_id`].
     pub(crate) async fn newest_first(
         list: List<'_>,
         paging: &Paging,

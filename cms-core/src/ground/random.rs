@@ -41,9 +41,6 @@ impl Random {
     }
 
     /// `N` random bytes.
-    ///
-    /// # Errors
-    /// As [`Random::fill`].
     pub fn bytes<const N: usize>(&self) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;
@@ -51,17 +48,11 @@ impl Random {
     }
 
     /// A UUID version 4 (RFC 9562, 5.4): 122 random bits.
-    ///
-    /// # Errors
-    /// As [`Random::fill`].
     pub fn uuid_v4(&self) -> Result<String> {
         Ok(uuid::Builder::from_random_bytes(self.bytes()?).into_uuid().to_string())
     }
 
     /// A UUID version 7 (RFC 9562, 5.7), which sorts by time. Not for secrets.
-    ///
-    /// # Errors
-    /// As [`Random::fill`].
     pub fn uuid_v7(&self, clock: &Clock) -> Result<String> {
         let millis = u64::try_from(clock.now()).unwrap_or(0);
         Ok(uuid::Builder::from_unix_timestamp_millis(millis, &self.bytes()?)

@@ -118,9 +118,6 @@ impl Vault {
     }
 
     /// A new random key for `encryption_key`.
-    ///
-    /// # Errors
-    /// As [`Random::fill`].
     pub fn new_key(random: &Random) -> Result<String> {
         Ok(BASE64.encode(&random.bytes::<32>()?))
     }

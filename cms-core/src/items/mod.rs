@@ -3,7 +3,6 @@
 
 mod addresses;
 mod bound;
-mod by_hand;
 mod checklist;
 mod compare;
 mod condition;
@@ -30,6 +29,7 @@ mod references;
 mod select;
 mod slow;
 mod write;
+mod write_rules;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -42,7 +42,6 @@ use sqlx::AssertSqlSafe;
 
 pub use crate::ground::filter::{Condition, Filter, Op};
 pub use addresses::BrokenAddress;
-pub(crate) use by_hand::WriteRules;
 pub use checklist::Checklist;
 pub use compare::{
     Operand, Sort, Test, asc, column, contains, desc, ends_with, eq, gt, gte, lt, lte, ne, none_of,
@@ -64,6 +63,7 @@ pub use record::{List, Record, Written};
 pub(crate) use records::mismatches;
 pub use records::{ColumnType, Content, ContentField, Records, TypedList};
 pub(crate) use write::event as event_data;
+pub(crate) use write_rules::WriteRules;
 
 use self::{
     bound::Bound,
@@ -87,7 +87,7 @@ pub struct Items(Arc<Inner>);
 struct Inner {
     base: Base,
     registry: Registry,
-    write_rules: OnceLock<by_hand::RuledTables>,
+    write_rules: OnceLock<write_rules::RuledTables>,
     hooks: ArcSwap<hooks::Hooks>,
     /// Tables of the embedding program.
     own: BTreeSet<&'static str>,
@@ -110,9 +110,6 @@ impl Items {
     }
 
     /// The content table of this name.
-    ///
-    /// # Errors
-    /// `unknown_table`.
     pub fn table(&self, name: &str) -> Result<Arc<Table>> {
         let tables = self.0.registry.tables();
         tables.find(name).ok_or_else(|| tables.unknown(name))
@@ -135,17 +132,11 @@ impl Items {
     }
 
     /// One record. With `query.language`, its version in that language.
-    ///
-    /// # Errors
-    /// `not_found`, `unknown_table`, `bad_query`.
     pub async fn get(&self, table: &str, id: &str, query: &Query) -> Result<Record> {
         self.read_one(Reader::Pool(self.0.base.db()), table, id, query).await
     }
 
     /// As [`Items::get`], as an open change sees it.
-    ///
-    /// # Errors
-    /// As [`Items::get`].
     pub async fn get_in(
         &self,
         change: &mut Change,
@@ -174,9 +165,6 @@ impl Items {
     }
 
     /// How the database would read one record: the lines of the engine's plan.
-    ///
-    /// # Errors
-    /// As [`Items::get`].
     pub async fn plan_of(&self, table: &str, id: &str, query: &Query) -> Result<Vec<String>> {
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let Statement { sql, args } = single(&tables, &table, id, query)?;
@@ -184,26 +172,17 @@ impl Items {
     }
 
     /// The first matching record in the query's order.
-    ///
-    /// # Errors
-    /// `unknown_table`, `bad_query`.
     pub async fn first(&self, table: &str, query: &Query) -> Result<Option<Record>> {
         let list = self.list(table, &Query { limit: 1, ..query.clone() }).await?;
         Ok(list.records()?.pop())
     }
 
     /// A page of records. It ends early at `http.page_limit_bytes`, after one record at least.
-    ///
-    /// # Errors
-    /// `unknown_table`, `bad_query`.
     pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
         self.page(table, query, None).await?.list()
     }
 
     /// As [`Items::list`], as an open change sees it.
-    ///
-    /// # Errors
-    /// As [`Items::list`].
     pub async fn list_in(&self, change: &mut Change, table: &str, query: &Query) -> Result<List> {
         self.page(table, query, Some(change)).await?.list()
     }
@@ -225,9 +204,6 @@ impl Items {
     }
 
     /// How the database would read a page: the lines of the engine's plan.
-    ///
-    /// # Errors
-    /// `unknown_table`, `bad_query`.
     pub async fn plan(&self, table: &str, query: &Query) -> Result<Vec<String>> {
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
         let bound = Bound::Share(self.0.base.settings().http.page_limit_bytes);

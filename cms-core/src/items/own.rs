@@ -153,9 +153,6 @@ impl Made {
 
 impl RowList {
     /// A page of rows. `args`: the values of the statement `rows`. `key` returns the key of a row.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub(crate) async fn page<T: FromRow>(
         &self,
         base: &Base,
@@ -168,9 +165,6 @@ impl RowList {
 
     /// As [`RowList::page`], of rows that also meet the conditions `own`. These do not count
     /// towards the caller's 50 filters.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub(crate) async fn page_where<T: FromRow>(
         &self,
         base: &Base,
@@ -320,9 +314,6 @@ impl OwnList {
     }
 
     /// Checks that the conditions and the order can be composed.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub(crate) fn check(&self, query: &Query) -> Result<()> {
         super::order::of(&self.0, query)?;
         Conditions::new(&self.0).query(query)

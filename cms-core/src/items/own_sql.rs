@@ -101,9 +101,6 @@ impl OwnSql<'_> {
     }
 
     /// As [`OwnSql::rows`]; only the first row.
-    ///
-    /// # Errors
-    /// As [`OwnSql::rows`].
     pub async fn optional<T: FromRow>(self) -> Result<Option<T>> {
         Ok(self.rows().await?.into_iter().next())
     }

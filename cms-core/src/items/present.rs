@@ -40,9 +40,6 @@ impl Items {
     }
 
     /// Refuses a new record that is not a version of an existing record.
-    ///
-    /// # Errors
-    /// `permission_denied`.
     pub async fn admit_version(
         &self,
         change: &mut Change,

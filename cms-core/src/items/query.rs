@@ -131,9 +131,6 @@ impl Query {
     }
 
     /// Checks the limits, which are the same for programs and for requests.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub(super) fn check(&self) -> Result<()> {
         let mut filters: Vec<&Filter> = self.filters.iter().collect();
         for condition in &self.conditions {

@@ -279,9 +279,6 @@ impl<T: Content> Records<T> {
     }
 
     /// As [`Records::get`], as an open change sees it.
-    ///
-    /// # Errors
-    /// As [`Records::get`].
     pub async fn get_in(&self, change: &mut Change, id: i64) -> Result<T> {
         let (id, query) = (id.to_string(), self.query(Query::new()));
         read(self.items.get_in(change, T::TABLE, &id, &query).await?.json())
@@ -297,9 +294,6 @@ impl<T: Content> Records<T> {
     }
 
     /// As [`Records::list`], as an open change sees it.
-    ///
-    /// # Errors
-    /// As [`Records::list`].
     pub async fn list_in(&self, change: &mut Change, query: &Query) -> Result<TypedList<T>> {
         typed(self.items.page(T::TABLE, &self.query(query.clone()), Some(change)).await?)
     }
@@ -324,9 +318,6 @@ impl<T: Content> Records<T> {
     /// Adds a record and returns it as stored. The database assigns the id, whatever the field
     /// holds. Columns that the database computes are not sent, and a null field takes the
     /// column's default.
-    ///
-    /// # Errors
-    /// As [`Items::create`].
     pub async fn create(&self, change: &mut Change, record: &T) -> Result<T> {
         let table = self.items.table(T::TABLE)?;
         let mut body = members(record)?;

@@ -128,9 +128,6 @@ impl<Q: Queue> Engine<Q> {
     }
 
     /// Claims once, then settles until nothing is under way.
-    ///
-    /// # Errors
-    /// As [`Engine::claim`].
     pub(crate) async fn step(&mut self) -> Result<Outcomes> {
         let (mut all, _) = self.whole_turn().await?;
         while !self.is_idle() {
@@ -142,9 +139,6 @@ impl<Q: Queue> Engine<Q> {
 
     /// Repeats [`Engine::step`] until a step counts no attempt, at most `most` times. Returns the
     /// number of counted attempts.
-    ///
-    /// # Errors
-    /// As [`Engine::claim`].
     pub(crate) async fn steps(&mut self, most: usize) -> Result<u64> {
         let mut all = 0;
         for _ in 0..most {

@@ -28,9 +28,6 @@ pub(crate) async fn expire(base: &Base, due: &[Expiring]) -> Result<u64> {
 
 /// Runs a statement that removes at most 1,000 rows until a batch is not full. Returns the number
 /// of removed rows.
-///
-/// # Errors
-/// As [`expire`].
 pub(crate) async fn remove(base: &Base, statement: Statement, args: Vec<Value>) -> Result<u64> {
     let mut removed = 0;
     for _ in 0..MAX_BATCHES {

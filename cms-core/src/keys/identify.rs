@@ -43,9 +43,6 @@ impl Keys {
     /// As [`Keys::identify`], and also returns the epoch of `source`, the table that the caller
     /// is about to read. Equal epochs mean equal rows. The epoch is None when `source` is None or
     /// has no epoch.
-    ///
-    /// # Errors
-    /// As [`Keys::identify`].
     pub async fn identify_reader(
         &self,
         sent: &str,
@@ -57,9 +54,6 @@ impl Keys {
 
     /// Judges the caller again, by the key as it is now. For acts without a change:
     /// [`Keys::change`] judges the caller itself.
-    ///
-    /// # Errors
-    /// As [`Keys::identify`].
     pub async fn identify_again(&self, holder: &KeyHolder) -> Result<KeyHolder> {
         Ok(self.find(&holder.seen.record.hash, None).await?.0)
     }
@@ -67,17 +61,11 @@ impl Keys {
     /// Begins a change on behalf of a caller and judges the caller again within the
     /// change. Also returns the caller with the key's present rights, which stay the same
     /// until the change ends.
-    ///
-    /// # Errors
-    /// As [`Keys::identify`].
     pub async fn change(&self, holder: &KeyHolder) -> Result<(Change, KeyHolder)> {
         self.judge(self.0.base.change(holder.actor()).await?, holder).await
     }
 
     /// As [`Keys::change`], for a change of the caller that has begun.
-    ///
-    /// # Errors
-    /// As [`Keys::identify`].
     pub async fn judge(
         &self,
         mut change: Change,

@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use identify::KeyHolder;
-pub use row::{ApiKey, ApiKeyPatch, NewApiKey};
+pub use row::{ApiKey, ApiKeyPatch, EDITED, NewApiKey};
 use usage::Usage;
 pub use value::PlainKey;
 
@@ -90,18 +90,12 @@ impl Keys {
 
     /// Keys, one page at a time. Conditions and orders name any member but `rights`; they see the
     /// counts as last written, up to a minute ago.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub async fn list(&self, query: &Query) -> Result<Page<ApiKey>> {
         let page = row::LIST.page(&self.0.base, query, Vec::new(), |key: &ApiKey| key.id).await?;
         Ok(page.map(|key| self.with_recent_use(key)))
     }
 
     /// One key.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<ApiKey> {
         row::get(self.0.base.db(), id)
             .await?
@@ -145,9 +139,6 @@ impl Keys {
     }
 
     /// Changes a key. A key that is switched off is refused from the next request on.
-    ///
-    /// # Errors
-    /// As [`Keys::create`], and `not_found`.
     pub async fn update(
         &self,
         change: &mut Change,
@@ -199,9 +190,6 @@ impl Keys {
     }
 
     /// Deletes the key.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn delete(&self, change: &mut Change, held: &[Right], id: i64) -> Result<()> {
         self.changeable(change, held, id).await?;
         sql::delete(change, id).await?;

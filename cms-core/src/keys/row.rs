@@ -5,15 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use super::expiry;
 use crate::{
-    Change, Error, FieldError, Millis, Result,
+    Change, Error, Millis, Result,
     access::{self, Endpoints, Right},
-    db::{Db, Statement, args, read, record, statements},
+    content::ResourceColumn,
+    db::{Db, Statement, Value, args, read, record, statements},
     ground::{clock, plain},
     items::{Made, OwnColumn, RowList},
 };
-
-/// The columns that a key is created with.
-pub(super) const COLUMNS: &[&str] = &["name", "expires_on", "active", "rights"];
 
 /// A key as the API shows it. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -41,34 +39,106 @@ pub struct ApiKey {
     pub denied: i64,
 }
 
-record! { ApiKey: key_columns {
-    id: "id",
-    name: "name",
-    prefix: "prefix",
-    expires_on: "expires_on",
-    active: "active",
-    rights: "rights" => read::json,
-    last_used_at: "last_used_at" => read::optional_time,
-    created_at: "created_at" => read::time,
-    requests: "requests",
-    denied: "denied",
+/// The members that people set, rights apart. The flags of `cms keys create` and `cms keys edit`,
+/// the terminal's forms and the checks of lengths come from this list.
+pub const EDITED: &[ResourceColumn] = &[
+    ResourceColumn {
+        is_required: true,
+        max_length: Some(100),
+        ..ResourceColumn::new("name", "text", "Name for people")
+    },
+    ResourceColumn::new(
+        "expires_on",
+        "date",
+        "YYYY-MM-DD, the key stops at the start of this day; empty: never",
+    ),
+    ResourceColumn::new("active", "checkbox", "Whether the key works"),
+];
+
+/// Declares the columns of a key once. Each row names a member, then as far as they apply:
+/// - `= "$3"`: people write the member. INSERT and UPDATE take its value from this place; places
+///   follow the order of the rows. `by` names the function that makes the value.
+/// - `: text searched`: how lists filter and sort by the column.
+/// - `=>`: the function that reads the column, as in `record!`.
+macro_rules! stored {
+    // The tokens, for a member with a place.
+    (@at $place:literal $($tokens:tt)*) => { $($tokens)* };
+    (@value $member:expr) => { Value::from($member.clone()) };
+    (@value $member:expr, $write:path) => { Value::from($write(&$member)?) };
+    ($list:ident {
+        $($name:ident $(= $place:literal $(by $write:path)?)? $(: $kind:ident $($more:ident)*)?
+            $(=> $read:expr)?;)+
+    }) => {
+        record! { ApiKey: $list { $($name: [stringify!($name)] $(=> $read)?),+ } }
+
+        const LISTED: &[OwnColumn] = &[$($(OwnColumn::$kind(stringify!($name)) $(.$more())*,)?)+];
+
+        /// The columns that a key is created with.
+        pub(super) const COLUMNS: &[&str] = &[$($(stored!(@at $place stringify!($name)),)?)+];
+
+        const INSERTED: &str = concat!(
+            "insert into cms_api_keys (created_at, prefix"
+            $($(, ", ", stored!(@at $place stringify!($name)))?)+,
+            ") values ($1, $2" $($(, ", ", $place)?)+, ") returning id"
+        );
+
+        const UPDATED: &str = concat!(
+            "update cms_api_keys set prefix = $2"
+            $($(, ", ", stored!(@at $place stringify!($name)), " = ", $place)?)+,
+            " where id = $1"
+        );
+
+        /// The values of INSERT and UPDATE. `first` is `$1`.
+        fn values(first: i64, key: &ApiKey) -> Result<Vec<Value>> {
+            Ok(vec![
+                Value::from(first),
+                Value::from(&key.prefix),
+                $($(stored!(@at $place stored!(@value key.$name $(, $write)?)),)?)+
+            ])
+        }
+
+        impl ApiKey {
+            /// A key to insert.
+            pub(super) fn of(mut new: NewApiKey, prefix: String, now: Millis) -> Self {
+                new.name = plain::composed(&new.name).into_owned();
+                let (last_used_at, created_at) = (None, clock::rfc3339(now));
+                Self {
+                    id: 0, prefix, last_used_at, created_at, requests: 0, denied: 0,
+                    $($($name: stored!(@at $place new.$name),)?)+
+                }
+            }
+
+            /// Takes the members that the patch names. Returns their columns.
+            fn set(&mut self, patch: ApiKeyPatch) -> Vec<&'static str> {
+                let mut columns = Vec::new();
+                $($(if let Some(value) = stored!(@at $place patch.$name) {
+                    self.$name = value;
+                    columns.push(stringify!($name));
+                })?)+
+                columns
+            }
+        }
+    };
+}
+
+stored! { key_columns {
+    id: integer;
+    name = "$3": text searched;
+    prefix: text searched;
+    expires_on = "$4": text nullable;
+    active = "$5": boolean;
+    rights = "$6" by text => read::json;
+    last_used_at: time nullable => read::optional_time;
+    created_at: time => read::time;
+    requests: integer;
+    denied: integer;
 } }
 
 /// The list of keys. Recent counts of this process are not in the table yet.
 pub(crate) static LIST: RowList = RowList {
     name: "The list of keys",
     table: "cms_api_keys",
-    columns: &[
-        OwnColumn::integer("id"),
-        OwnColumn::text("name").searched(),
-        OwnColumn::text("prefix").searched(),
-        OwnColumn::text("expires_on").nullable(),
-        OwnColumn::boolean("active"),
-        OwnColumn::time("last_used_at").nullable(),
-        OwnColumn::time("created_at"),
-        OwnColumn::integer("requests"),
-        OwnColumn::integer("denied"),
-    ],
+    columns: LISTED,
     rows: Statement::new(
         concat!(module_path!(), "::LIST"),
         concat!("select ", key_columns!(), " from cms_api_keys where id in"),
@@ -77,14 +147,12 @@ pub(crate) static LIST: RowList = RowList {
 };
 
 statements! {
-    INSERT = "insert into cms_api_keys (name, prefix, expires_on, active, rights, created_at) \
-              values ($1, $2, $3, $4, $5, $6) returning id";
+    INSERT = INSERTED;
     LOCK = concat!(
         "update cms_api_keys set active = active where id = $1 returning ", key_columns!()
     );
     GET = concat!("select ", key_columns!(), " from cms_api_keys where id = $1");
-    UPDATE = "update cms_api_keys set name = $2, expires_on = $3, active = $4, rights = $5 \
-              where id = $1";
+    UPDATE = UPDATED;
 }
 
 pub(super) async fn get(db: &Db, id: i64) -> Result<Option<ApiKey>> {
@@ -97,21 +165,12 @@ pub(super) async fn lock(change: &mut Change, id: i64) -> Result<Option<ApiKey>>
 }
 
 pub(super) async fn insert(change: &mut Change, key: &ApiKey) -> Result<i64> {
-    let args = args![
-        &key.name,
-        &key.prefix,
-        key.expires_on.clone(),
-        key.active,
-        text(&key.rights)?,
-        change.now()
-    ];
-    let (id,): (i64,) = change.one(INSERT, args).await?;
+    let (id,): (i64,) = change.one(INSERT, values(change.now(), key)?).await?;
     Ok(id)
 }
 
 pub(super) async fn update(change: &mut Change, key: &ApiKey) -> Result<()> {
-    let args = args![key.id, &key.name, key.expires_on.clone(), key.active, text(&key.rights)?];
-    change.run_one(UPDATE, args).await
+    change.run_one(UPDATE, values(key.id, key)?).await
 }
 
 fn text(rights: &[Right]) -> Result<String> {
@@ -182,51 +241,24 @@ fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<S
 }
 
 impl ApiKey {
-    /// A key to insert.
-    pub(super) fn of(new: NewApiKey, prefix: String, now: Millis) -> Self {
-        Self {
-            id: 0,
-            name: plain::composed(&new.name).into_owned(),
-            prefix,
-            expires_on: new.expires_on,
-            active: new.active,
-            rights: new.rights,
-            last_used_at: None,
-            created_at: clock::rfc3339(now),
-            requests: 0,
-            denied: 0,
-        }
-    }
-
     /// Applies a patch and checks the key. Returns the columns that the patch names.
     pub(super) fn apply(
         &mut self,
-        patch: ApiKeyPatch,
+        mut patch: ApiKeyPatch,
         endpoints: &Endpoints,
     ) -> Result<Vec<&'static str>> {
-        let mut columns = Vec::new();
         let renamed = patch.name.as_ref().is_some_and(|name| *name != self.name);
-        if let Some(name) = patch.name {
-            if renamed {
-                self.name = plain::composed(&name).into_owned();
-            }
-            columns.push("name");
+        if let Some(name) = patch.name.as_mut().filter(|_| renamed) {
+            *name = plain::composed(name).into_owned();
         }
-        if let Some(expires_on) = patch.expires_on {
-            self.expires_on = expires_on;
-            columns.push("expires_on");
-        }
-        if let Some(active) = patch.active {
-            self.active = active;
-            columns.push("active");
-        }
-        if patch.rights.is_some() || !patch.grant.is_empty() || !patch.revoke.is_empty() {
+        let grant = std::mem::take(&mut patch.grant);
+        if patch.rights.is_some() || !grant.is_empty() || !patch.revoke.is_empty() {
             let rights = patch.rights.unwrap_or_else(|| std::mem::take(&mut self.rights));
-            self.rights = access::changed_rights(rights, Vec::new(), &patch.revoke);
-            columns.push("rights");
+            patch.rights = Some(access::changed_rights(rights, Vec::new(), &patch.revoke));
         }
-        self.check(renamed, &patch.grant, endpoints)?;
-        self.rights = access::changed_rights(std::mem::take(&mut self.rights), patch.grant, &[]);
+        let columns = self.set(patch);
+        self.check(renamed, &grant, endpoints)?;
+        self.rights = access::changed_rights(std::mem::take(&mut self.rights), grant, &[]);
         Ok(columns)
     }
 
@@ -234,17 +266,34 @@ impl ApiKey {
     pub(super) fn check(&self, named: bool, grant: &[Right], endpoints: &Endpoints) -> Result<()> {
         let mut problems = access::problems("rights", &self.rights, endpoints);
         problems.extend(access::problems("grant", grant, endpoints));
-        if self.name.trim().is_empty() || self.name.chars().count() > 100 {
-            problems.push(FieldError {
-                field: "name".to_owned(),
-                code: "range",
-                message: "1 to 100 characters".to_owned(),
-            });
-        }
+        let members = serde_json::to_value(self).map_err(Error::internal)?;
+        problems.extend(EDITED.iter().filter_map(|one| one.length_problem(&members[one.name])));
         problems.extend(plain::name_problem("name", &self.name).filter(|_| named));
         if let Some(Err(error)) = self.expires_on.as_deref().map(expiry::checked) {
             problems.extend_from_slice(error.fields());
         }
         if problems.is_empty() { Ok(()) } else { Err(Error::invalid(problems)) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_the_order_of_their_places() {
+        let number = |rest: &str| rest.chars().take_while(char::is_ascii_digit).collect::<String>();
+        let places = |text: &str| text.split('$').skip(1).map(number).collect::<Vec<_>>();
+        let count = COLUMNS.len() + 2;
+        let ascending = |from: usize| (from..=count).map(|place| place.to_string());
+        assert_eq!(places(INSERTED), ascending(1).collect::<Vec<_>>());
+        assert_eq!(places(UPDATED), ascending(2).chain(ascending(1).take(1)).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn what_people_set_is_stored() {
+        for member in EDITED {
+            assert!(COLUMNS.contains(&member.name), "{}", member.name);
+        }
     }
 }

@@ -137,9 +137,6 @@ impl Keys {
     }
 
     /// The last call that a key was refused for lack of a right; None when there was none.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn last_denied(&self, id: i64) -> Result<Option<DeniedCall>> {
         let written = sql::last_denied(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))?;
         let recent = self.0.usage.of(id).last_denied;

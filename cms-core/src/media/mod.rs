@@ -128,9 +128,6 @@ impl Media {
 
     /// Files, newest first unless `sort` says otherwise, a page at a time. A search looks in name,
     /// path and folder, unless `search_in` names columns.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub async fn list(&self, query: &Query) -> Result<List> {
         let mut query = query.clone();
         if query.sort.is_empty() {
@@ -143,9 +140,6 @@ impl Media {
     }
 
     /// The record of a file.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<Record> {
         self.0.items.get(TABLE, &id.to_string(), &Query::default()).await
     }

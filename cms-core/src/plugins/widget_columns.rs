@@ -32,9 +32,6 @@ pub(super) fn too_many<'r>(rows: impl Iterator<Item = &'r str>) -> Option<String
 
 /// Refuses a plugin whose widgets use the columns `own`, if these and the columns `others` of
 /// other plugins are too many.
-///
-/// # Errors
-/// `validation_failed`.
 pub(crate) fn check_rows<'r>(
     own: &BTreeSet<&'r str>,
     others: impl Iterator<Item = &'r str>,
@@ -52,9 +49,6 @@ pub(crate) fn check_rows<'r>(
 
 /// Refuses a plugin whose widgets need columns that a table has no room for. Columns that were
 /// created once stay, even if unused. `others`: columns that other plugins need.
-///
-/// # Errors
-/// `validation_failed`.
 pub(crate) fn check_made(
     made: &[String],
     own: &BTreeSet<&str>,

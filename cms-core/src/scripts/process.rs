@@ -150,7 +150,7 @@ async fn read(stdout: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec
     let mut output = Vec::with_capacity(most.min(64 << 10));
     if let Some(stdout) = stdout {
         let mut stdout = stdout.take(most as u64 + 1);
-        while stdout.read_buf(&mut output).await.map_err(|error| unread(&error))? > 0 {
+        while stdout.read_buf(&mut output).await.map_err(|error| read_fault(&error))? > 0 {
             if output.len() == output.capacity() {
                 // Doubles the capacity, but not beyond the limit, because several scripts run at
                 // a time.
@@ -168,12 +168,12 @@ async fn read(stdout: Option<impl AsyncRead + Unpin>, most: usize) -> Result<Vec
 async fn listen(stderr: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) -> Result<(), Fault> {
     let Some(mut stderr) = stderr else { return Ok(()) };
     let read = (&mut stderr).take(COMPLAINTS).read_to_end(kept).await;
-    read.map_err(|error| unread(&error))?;
+    read.map_err(|error| read_fault(&error))?;
     let rest = tokio::io::copy(&mut stderr, &mut tokio::io::sink()).await;
-    rest.map(drop).map_err(|error| unread(&error))
+    rest.map(drop).map_err(|error| read_fault(&error))
 }
 
-fn unread(error: &io::Error) -> Fault {
+fn read_fault(error: &io::Error) -> Fault {
     Fault::new(format!("cannot be read: {error}"))
 }
 

@@ -123,9 +123,6 @@ struct Rooms {
 
 impl Cms {
     /// Opens a site with the machine's clock and the plugins of its folder.
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
     pub async fn open(settings: Settings) -> Result<Self> {
         Self::builder(settings).open().await
     }

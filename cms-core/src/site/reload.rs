@@ -201,9 +201,6 @@ impl Cms {
     /// declared form. With `only`, applies just that plugin, even if it was removed; a removed
     /// plugin with problems stays removed. Returns the changes, and the problems of plugins that
     /// keep their earlier declaration.
-    ///
-    /// # Errors
-    /// As [`Cms::plugin_differences`].
     pub async fn apply_plugins(&self, only: Option<&str>) -> Result<Vec<PluginDifference>> {
         let (cms, only) = (self.clone(), only.map(str::to_owned));
         outlasting(async move { cms.apply_now(only.as_deref()).await }).await

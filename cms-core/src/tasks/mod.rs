@@ -136,9 +136,6 @@ impl Tasks {
     }
 
     /// The tasks of the plugins in service, in load order, then the service's own.
-    ///
-    /// # Errors
-    /// As every read.
     pub async fn list(&self) -> Result<Vec<Task>> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let rows = sql::rows(base.db()).await?;
@@ -177,9 +174,6 @@ impl Tasks {
     }
 
     /// A run of the history.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn run_of(&self, id: i64) -> Result<Run> {
         let found = sql::run(self.0.base.db(), self.0.base.clock().now(), id).await?;
         found.ok_or_else(|| Error::new(Code::NotFound, format!("There is no run with id {id}.")))
@@ -211,9 +205,6 @@ impl Tasks {
     }
 
     /// The run of a claimed task, as the change that claims it sees it.
-    ///
-    /// # Errors
-    /// As every read.
     pub async fn opened(&self, change: &mut Change, claimed: &Claimed) -> Result<Run> {
         sql::opened(change, claimed.run_id()).await
     }

@@ -111,9 +111,6 @@ impl Scheduler {
 
     /// Claims once, then waits for the runs to end: for tests, and for programs that drive the
     /// scheduler themselves. Returns the number of runs begun.
-    ///
-    /// # Errors
-    /// As [`Scheduler::claim`].
     pub async fn step(&mut self) -> Result<usize> {
         let begun = self.claim().await?;
         while self.under_way.join_next().await.is_some() {}

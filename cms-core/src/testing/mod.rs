@@ -131,9 +131,6 @@ impl TestSiteBuilder {
     }
 
     /// Opens the site, or returns the error: for tests of faulty plugins and settings.
-    ///
-    /// # Errors
-    /// As [`Builder::open`].
     pub async fn try_open(self) -> Result<TestSite> {
         let Self { database, mailbox, settings, seed, parts } = self;
         let clock = Clock::fixed(NOW);

@@ -313,9 +313,6 @@ impl Idempotency {
 
     /// Claims a request whose work is not part of a change. The commit of the change makes the
     /// claim visible to all processes. `None`: another request has the claim or was answered.
-    ///
-    /// # Errors
-    /// As every write.
     // For cms-http, as above.
     #[doc(hidden)]
     pub async fn claim(

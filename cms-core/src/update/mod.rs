@@ -16,7 +16,7 @@ mod server;
 use std::fmt;
 
 pub use archive::{digest, unpack};
-pub use release::{Release, Seen, Version, signed_text};
+pub use release::{HighestOffer, Release, Version, signed_text};
 pub use server::{Latest, UpdateServer};
 
 /// The kind of an [`UpdateError`].

@@ -181,14 +181,14 @@ fn is_archive_name(name: &str) -> bool {
 /// The highest version offered so far, stored as JSON between two checks. A server that offers
 /// less was rolled back, or somebody replays an old reply.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct HighestOffer {
     /// The highest version with a valid signature.
     highest: Option<String>,
     /// When that version was first offered.
     since: Millis,
 }
 
-impl Seen {
+impl HighestOffer {
     /// Compares a release with earlier offers and records it. `modified` is when the server says
     /// that it wrote the description. Returns a warning about an old description, because somebody
     /// may be withholding newer ones.
@@ -313,7 +313,7 @@ mod tests {
 
     #[test]
     fn a_server_goes_forward_only_and_an_old_offer_is_doubted() {
-        let mut seen = Seen::default();
+        let mut seen = HighestOffer::default();
         let mut note = |version: &str, modified, day: Millis| {
             let noted = seen.note(&offered(version), modified, day * DAY);
             noted.map(|doubt| doubt.is_some()).map_err(|error| error.to_string())

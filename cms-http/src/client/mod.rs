@@ -189,9 +189,6 @@ impl Client {
     }
 
     /// As [`Client::remote`], with another wait for replies.
-    ///
-    /// # Errors
-    /// As [`Client::remote`].
     pub fn remote_within(
         url: &str,
         credential: &Credential,
@@ -217,9 +214,6 @@ impl Client {
     }
 
     /// Makes the call once; reports a refusal of the limiter like any other.
-    ///
-    /// # Errors
-    /// As [`Client::send`].
     pub async fn send_once(&self, ask: &Ask) -> Result<Answer, ClientError> {
         let (status, retry_after, answer) = match self {
             Self::Local(api) => local(api, local_request(ask, None)?).await?,

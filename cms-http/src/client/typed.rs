@@ -60,7 +60,7 @@ impl Answer {
     /// # Errors
     /// [`ClientError::Unexpected`] when the reply is something else.
     pub fn read<O: Operation>(&self) -> Result<O::Reply, ClientError> {
-        O::read(&self.as_json(O::REPLY)?).map_err(|e| self.unread(&e))
+        O::read(&self.as_json(O::REPLY)?).map_err(|e| self.mismatch(&e))
     }
 
     /// The body as the JSON of a reply of this kind.
@@ -78,7 +78,7 @@ impl Answer {
         })
     }
 
-    fn unread(&self, error: &serde_json::Error) -> ClientError {
+    fn mismatch(&self, error: &serde_json::Error) -> ClientError {
         ClientError::Unexpected(match self.only_id() {
             Some(id) => format!("it is done, but you may see no more of it than its id: {id}"),
             None => format!("the reply has another form: {error}"),

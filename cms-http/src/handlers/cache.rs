@@ -10,7 +10,7 @@ use crate::{
     success::Success,
     wire::{
         Data, Done,
-        cache::{State, Which},
+        cache::{State, WhichReplies},
         parameters::NoQuery,
     },
 };
@@ -39,7 +39,7 @@ pub(crate) async fn update(
     call.commit(change, Data { data }, false).await
 }
 
-pub(crate) async fn clear(call: &Call<'_>, which: Which) -> Result<Success<Done>> {
+pub(crate) async fn clear(call: &Call<'_>, which: WhichReplies) -> Result<Success<Done>> {
     let path = which.path.as_deref().unwrap_or_default();
     if let Some(why) = never_matches(call, path) {
         return Err(Error::new(Code::BadQuery, format!("path: {why}.")));

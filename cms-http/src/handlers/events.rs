@@ -13,7 +13,7 @@ use crate::{
     wire::{
         Data, OneOrPage,
         envelope::Meta,
-        events::{Event, ExplainedTo, ListedEvent, Named, ToSubscriptions, Which},
+        events::{Event, ExplainedTo, ListedEvent, Named, ToSubscriptions, WhichMessages},
         parameters::{Listing, NoQuery},
     },
 };
@@ -53,7 +53,7 @@ pub(crate) async fn explain(
         call.cms.webhooks().explain(&event, data, &listing.paging()).await?;
     // Addresses often hold a receiver's token: show only subscriptions that the caller may read.
     page.data.retain(|one| call.may_read("/api/backend/webhooks", one.subscription.id));
-    let total = page.total.filter(|_| call.caller().may_see_webhooks());
+    let total = page.total.filter(|_| call.caller().may_see_webhooks(call.cms));
     let meta = Meta { limit: page.limit, next: page.next, total };
     Ok(ExplainedTo { data: ToSubscriptions { explained, subscriptions: page.data }, meta })
 }
@@ -72,13 +72,13 @@ pub(crate) async fn emit(
 
 pub(crate) async fn messages(
     call: &Call<'_>,
-    asked: Which,
+    asked: WhichMessages,
 ) -> Result<OneOrPage<Message, MessageDetail>> {
     let webhooks = call.cms.webhooks();
     if let Some(id) = &asked.id {
         call.names_one("id")?;
         let mut message = webhooks.message(id).await?;
-        if !call.caller().may_see_payloads() {
+        if !call.caller().may_see_payloads(call.cms) {
             message.payload = Json::Null;
         }
         return Ok(OneOrPage::one(message));

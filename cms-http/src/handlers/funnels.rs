@@ -128,7 +128,7 @@ pub(crate) async fn preview(
     mut asked: Previewed,
 ) -> Result<Data<Preview>> {
     call.judge_again().await?;
-    if asked.definition.is_some() && !call.caller().may_draw_funnels() {
+    if asked.definition.is_some() && !call.caller().may_draw_funnels(call.cms) {
         let detail = "You may not save funnels, so you can preview only a stored one: name it in \
                       funnel_id.";
         return Err(Error::new(Code::PermissionDenied, detail));

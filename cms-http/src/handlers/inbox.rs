@@ -282,7 +282,7 @@ pub(crate) async fn file(call: &Call<'_>, asked: WhichStoredFile) -> Result<Succ
 }
 
 fn may_see(call: &Call<'_>) -> bool {
-    call.caller().may_see_inbox()
+    call.caller().may_see_inbox(call.cms)
 }
 
 /// The submission that the body or the query names. If both name one, it must be the same.

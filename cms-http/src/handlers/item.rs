@@ -15,7 +15,7 @@ use crate::{
     wire::{
         Data, Done, OneOrPage, OnlyId, Record,
         envelope::Meta,
-        item::{Columns, OneOrMany, Rows, Table, Which, WhichItems},
+        item::{Columns, OneOrMany, Rows, Table, WhichItem, WhichItems},
     },
 };
 
@@ -128,7 +128,7 @@ async fn begin(call: &Call<'_>, table: &str, no_events: Option<bool>) -> Result<
 
 pub(crate) async fn update(
     call: &Call<'_>,
-    Which { table, id, language }: Which,
+    WhichItem { table, id, language }: WhichItem,
     body: Columns,
 ) -> Result<Success<Data<Record>>> {
     let items = call.cms.items();
@@ -149,7 +149,7 @@ pub(crate) async fn update(
 
 pub(crate) async fn delete(
     call: &Call<'_>,
-    Which { table, id, language }: Which,
+    WhichItem { table, id, language }: WhichItem,
 ) -> Result<Success<Done>> {
     let items = call.cms.items();
     items.table(&table)?;

@@ -7,7 +7,7 @@ use cms_core::{
 };
 use http::{HeaderMap, Method, Uri};
 
-use super::by_name;
+use super::page_by_name;
 use crate::{
     call::Call,
     request::{Canonical, bad},
@@ -88,7 +88,7 @@ pub(crate) async fn endpoints(call: &Call<'_>, asked: Listing) -> Result<Page<Gr
     let mut grantable: Vec<_> = all.iter().filter(|one| one.access.is_for_keys()).collect();
     grantable.sort_unstable_by_key(|one| (&one.path, one.action));
     let name = |one: &&Endpoint| format!("{} {}", one.path, one.action.unwrap_or_default());
-    let page = by_name::page(call, grantable, name, asked)?;
+    let page = page_by_name(call, grantable, name, asked)?;
     let row = |one: &Endpoint| Grantable {
         endpoint: one.path.clone(),
         query: one.action.map(|name| ("action".to_owned(), name.to_owned())).into_iter().collect(),

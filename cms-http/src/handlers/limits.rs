@@ -7,12 +7,12 @@ use crate::{
     success::Success,
     wire::{
         Data, Done,
-        limits::{Bucket, Limits, Which, Whose},
+        limits::{Bucket, Limits, WhichBuckets, Whose},
     },
 };
 
 /// The kinds of buckets, and the buckets that are not full.
-pub(crate) async fn read(call: &Call<'_>, which: Which) -> Result<Data<Limits>> {
+pub(crate) async fn read(call: &Call<'_>, which: WhichBuckets) -> Result<Data<Limits>> {
     let limiter = call.cms.limiter();
     let used = limiter.used(which.owner.as_deref()).await?;
     let buckets = bucket::ALL.iter().map(|bucket| Bucket {

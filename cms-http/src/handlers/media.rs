@@ -133,7 +133,7 @@ fn shown(call: &Call<'_>, uses: Vec<Use>) -> (Vec<Use>, usize) {
     let caller = call.caller();
     let may_see = |one: &Use| match (one.what, &one.table) {
         (Holder::Record, Some(table)) => caller.may_read(call.cms, table),
-        _ => caller.may_see_funnels(),
+        _ => caller.may_see_funnels(call.cms),
     };
     let all = uses.len();
     let seen: Vec<_> = uses.into_iter().filter(may_see).collect();

@@ -139,7 +139,7 @@ pub(crate) async fn copy(
 ) -> Result<Success<Data<Replaced>>> {
     let (if_match, pages) = (if_match(call)?, (asked.from_page_id, asked.page_id));
     let mut change = call.change().await?;
-    if !call.caller().may_see_draft(Some(asked.from_page_id)) {
+    if !call.caller().may_see_draft(call.cms, Some(asked.from_page_id)) {
         // The key may have a right to the draft of the target only.
         let detail = "The copy would show you the other draft: you need the right to read it.";
         return Err(unseen(call, detail));
@@ -177,7 +177,7 @@ pub(crate) async fn link(
 ) -> Result<Success<Data<Link>>> {
     let page = which(asked.page_id, named)?;
     let mut change = call.change().await?;
-    if !call.caller().may_see_draft(Some(page)) {
+    if !call.caller().may_see_draft(call.cms, Some(page)) {
         let detail = "A link shows the draft: you need the right to read the draft.";
         return Err(unseen(call, detail));
     }
@@ -215,7 +215,7 @@ pub(crate) async fn diff(call: &Call<'_>, asked: Compared) -> Result<Page<Differ
 
 /// The result of an edit. Its values are only for callers that may read the draft.
 fn shown(call: &Call<'_>, mut made: Edited) -> Edited {
-    if !call.caller().may_see_draft(Some(made.page_id)) {
+    if !call.caller().may_see_draft(call.cms, Some(made.page_id)) {
         (made.widget, made.data) = (None, None);
     }
     made
@@ -223,7 +223,7 @@ fn shown(call: &Call<'_>, mut made: Edited) -> Edited {
 
 /// The result of replacing a draft. What was left out is only for callers that may read the draft.
 fn replaced(call: &Call<'_>, mut made: Replaced) -> Replaced {
-    if !call.caller().may_see_draft(Some(made.page_id)) {
+    if !call.caller().may_see_draft(call.cms, Some(made.page_id)) {
         made.left_out.clear();
     }
     made
@@ -232,7 +232,9 @@ fn replaced(call: &Call<'_>, mut made: Replaced) -> Replaced {
 /// A refusal names what others have edited only to callers that may read drafts.
 fn hide_others_edits<T>(call: &Call<'_>, outcome: Result<T>) -> Result<T> {
     outcome.map_err(|error| match error.code() {
-        Code::Stale if !call.caller().may_see_draft(None) => error.with_fields(Vec::new()),
+        Code::Stale if !call.caller().may_see_draft(call.cms, None) => {
+            error.with_fields(Vec::new())
+        }
         _ => error,
     })
 }

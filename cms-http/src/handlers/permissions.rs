@@ -2,7 +2,7 @@
 
 use cms_core::Result;
 
-use super::by_name;
+use super::page_by_name;
 use crate::{
     call::Call,
     wire::{Page, parameters::Listing, permissions::Permission},
@@ -13,5 +13,5 @@ pub(crate) async fn list(call: &Call<'_>, asked: Listing) -> Result<Page<Permiss
     let all = index.grantable().into_iter();
     let all: Vec<_> =
         all.map(|(key, plugin)| Permission { key, plugin: plugin.to_owned() }).collect();
-    by_name::page(call, all, |permission| permission.key.clone(), asked)
+    page_by_name(call, all, |permission| permission.key.clone(), asked)
 }

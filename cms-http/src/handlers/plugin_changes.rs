@@ -8,11 +8,13 @@ use crate::{
     wire::{
         Data, Done, Page,
         parameters::NoQuery,
-        plugin_changes::{Applied, ChangeState, FreeName, PluginChanges, Released, Removed, Which},
+        plugin_changes::{
+            Applied, ChangeState, FreeName, PluginChanges, Released, Removed, WhichPlugin,
+        },
     },
 };
 
-pub(crate) async fn diff(call: &Call<'_>, which: Which) -> Result<Page<PluginChanges>> {
+pub(crate) async fn diff(call: &Call<'_>, which: WhichPlugin) -> Result<Page<PluginChanges>> {
     let found = call.cms.plugin_differences(which.plugin.as_deref()).await?;
     let changes = found.into_iter().map(|one| shown(one, ChangeState::Pending, true));
     Ok(Page::whole(changes.collect()))

@@ -13,7 +13,7 @@ use cms_core::{
 use serde::Deserialize;
 use serde_json::{Value as Json, value::RawValue};
 
-use super::by_name;
+use super::page_by_name;
 use crate::{
     call::Call,
     caller::Caller,
@@ -42,7 +42,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: WhichPlugins) -> Result<OneOrPa
     seen.sort_by(|one, other| one.id.cmp(&other.id));
     let shown: Vec<_> = seen.into_iter().map(|state| info(call, state)).collect();
     let listing = Listing { limit: asked.limit, cursor: asked.cursor, count: asked.count };
-    let page = by_name::page(call, shown, |one: &PluginInfo| one.id.clone(), listing)?;
+    let page = page_by_name(call, shown, |one: &PluginInfo| one.id.clone(), listing)?;
     Ok(OneOrPage::Page(page))
 }
 

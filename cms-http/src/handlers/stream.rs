@@ -99,5 +99,5 @@ impl Following {
 fn may_see(cms: &Cms, caller: &Caller, event: &str) -> bool {
     let table = event.strip_prefix("item.").and_then(|rest| rest.rsplit_once('.'));
     let readable = |table: &str| cms.tables().find(table).is_some() && caller.may_read(cms, table);
-    caller.may_see_payloads() || table.is_some_and(|(table, _)| readable(table))
+    caller.may_see_payloads(cms) || table.is_some_and(|(table, _)| readable(table))
 }

@@ -2,7 +2,7 @@
 
 use cms_core::{Code, Error, Result, content::Table};
 
-use super::by_name;
+use super::page_by_name;
 use crate::{
     call::Call,
     wire::{
@@ -29,7 +29,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: WhichTables) -> Result<OneOrPag
     }
     let listing = Listing { limit: asked.limit, cursor: asked.cursor, count: asked.count };
     let known: Vec<_> = known.collect();
-    let Page { data, meta } = by_name::page(call, known, |table| table.name.clone(), listing)?;
+    let Page { data, meta } = page_by_name(call, known, |table| table.name.clone(), listing)?;
     let mut shown = Vec::with_capacity(data.len());
     for table in data {
         shown.push(info(call, table).await?);

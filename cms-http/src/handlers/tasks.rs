@@ -7,7 +7,7 @@ use cms_core::{
     tasks::{Run, Task, TaskName},
 };
 
-use super::by_name;
+use super::page_by_name;
 use crate::{
     call::Call,
     request::bad,
@@ -26,7 +26,7 @@ pub(crate) async fn read(call: &Call<'_>, asked: Listing) -> Result<Page<Task>> 
     let name = |task: &Task| format!("{}/{}", task.plugin, task.name);
     let mut tasks = call.cms.tasks().list().await?;
     tasks.sort_by_key(name);
-    by_name::page(call, tasks, name, asked)
+    page_by_name(call, tasks, name, asked)
 }
 
 pub(crate) async fn history(call: &Call<'_>, asked: WhichRuns) -> Result<OneOrPage<Run>> {

@@ -11,7 +11,7 @@ use crate::{
     wire::{
         Data, Done, NoBody, OneOrPage, Page,
         parameters::{ById, NoQuery},
-        users::{OfUser, RecoveryCodes, Which, WhichUsers},
+        users::{OfUser, RecoveryCodes, WhichSessions, WhichUsers},
     },
 };
 
@@ -83,7 +83,7 @@ pub(crate) async fn sessions(call: &Call<'_>, of: OfUser) -> Result<Page<Session
 }
 
 /// Ends the sessions of the user `id`, or only `session`.
-pub(crate) async fn revoke(call: &Call<'_>, which: Which) -> Result<Success<Done>> {
+pub(crate) async fn revoke(call: &Call<'_>, which: WhichSessions) -> Result<Success<Done>> {
     let mut change = call.change_of_users().await?;
     let (accounts, held) = (call.cms.accounts(), call.caller().permissions());
     accounts.revoke_sessions(&mut change, &held, which.id, which.session).await?;

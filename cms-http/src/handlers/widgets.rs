@@ -9,7 +9,7 @@ use cms_core::{
 };
 use http::{HeaderValue, StatusCode, header};
 
-use super::by_name;
+use super::page_by_name;
 use crate::{
     call::Call,
     reply::{Reply, file::attachment},
@@ -36,7 +36,7 @@ pub(crate) async fn read(call: &Call<'_>, which: WhichWidgets) -> Result<OneOrPa
     let places: Vec<_> = widgets.all().into_iter().enumerate().collect();
     let name = |(place, _): &(usize, Arc<_>)| format!("{place:08}");
     let listing = Listing { limit: which.limit, cursor: which.cursor, count: which.count };
-    let page = by_name::page(call, places, name, listing)?;
+    let page = page_by_name(call, places, name, listing)?;
     let found: Vec<_> = page.data.into_iter().map(|(_, widget)| widget).collect();
     let data = widgets.picker(&found, may_read).await?;
     Ok(OneOrPage::Page(crate::wire::Page { data, meta: page.meta }))

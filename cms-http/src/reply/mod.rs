@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode, header};
 
 use crate::{
     Body,
-    wire::{Problem, problem::FieldProblem},
+    wire::{FieldProblem, Problem},
 };
 
 /// The status of each code.

@@ -12,7 +12,7 @@ operations! {
     /// Changes the settings.
     Update: NoQuery, CachePatch => Data<CacheSettings>;
     /// Forgets kept replies.
-    Clear: Which, NoBody => Done;
+    Clear: WhichReplies, NoBody => Done;
 }
 
 impl Body for CachePatch {}
@@ -40,7 +40,7 @@ pub struct State {
 /// Which replies to forget.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Which {
+pub struct WhichReplies {
     /// Only paths that begin so; all without it.
     #[schemars(length(max = 200), regex(pattern = "^(/[^?#%]*)?$"), example = &"/api/menu")]
     pub path: Option<String>,

@@ -1,11 +1,11 @@
-//! What replies are wrapped in.
+//! What replies are wrapped in: one thing, a page of a list, a problem document (RFC 9457).
 
-use cms_core::MAX_LIMIT;
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use cms_core::{FieldError, MAX_LIMIT};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, de::DeserializeOwned, de::Error as _};
 use serde_json::{Value as Json, value::RawValue};
-
-use super::problem::FieldProblem;
 
 /// How a reply is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,5 +170,77 @@ where
             None => serde_json::from_str(data).map(|data| Self::One(Data { data })),
         }
         .map_err(D::Error::custom)
+    }
+}
+
+/// A record as the JSON object that the database made. It keeps the order of its columns, and
+/// nothing here decodes them.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Record(pub Box<RawValue>);
+
+impl Record {
+    /// The JSON text.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl JsonSchema for Record {
+    fn schema_name() -> Cow<'static, str> {
+        "AnyRecord".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "object", "description": "A record of a content table."})
+    }
+}
+
+/// A problem document.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+pub struct Problem {
+    /// `urn:cms:error:` and the code.
+    pub r#type: String,
+    /// The code in words.
+    pub title: String,
+    /// The status of the reply.
+    pub status: u16,
+    /// What is wrong and how to mend it, for a person.
+    pub detail: String,
+    /// The stable code.
+    pub error: String,
+    /// As in the header `X-Request-Id`.
+    pub request_id: String,
+    /// The node of a funnel that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_id: Option<i64>,
+    /// How many rows the filter matches, after `count_moved`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub matched: Option<u64>,
+    /// The fields that are wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldProblem>,
+}
+
+/// What is wrong with one field.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct FieldProblem {
+    /// Name of the field, with indexes for nested ones: `rights[0].methods`.
+    pub field: String,
+    /// `required`, `type`, `range`, `unknown`, `format`.
+    pub code: String,
+    /// What is expected, for a person.
+    pub message: String,
+    /// The node of a funnel that it belongs to, by the id that was sent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<i64>,
+}
+
+impl From<&FieldError> for FieldProblem {
+    fn from(error: &FieldError) -> Self {
+        let FieldError { field, code, message } = error;
+        let (field, code, message) = (field.clone(), (*code).to_owned(), message.clone());
+        Self { field, code, message, node: None }
     }
 }

@@ -27,7 +27,7 @@ operations! {
     /// Raises an event.
     Emit: NoQuery, Event => Data<Emitted>;
     /// One event that has happened, or a page of them.
-    Messages: Which, NoBody => OneOrPage<Message, MessageDetail>;
+    Messages: WhichMessages, NoBody => OneOrPage<Message, MessageDetail>;
 }
 
 /// An event by name, else a page of the list.
@@ -109,7 +109,7 @@ pub struct ToSubscriptions {
 
 paged! {
     /// Which events that have happened.
-    pub struct Which {
+    pub struct WhichMessages {
         /// The one to show.
         pub id: Option<String>,
         /// Only those of this name.

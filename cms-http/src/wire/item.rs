@@ -16,9 +16,9 @@ operations! {
     /// Adds one record, or several: all or none.
     Create: Table, Rows => Data<OneOrMany>;
     /// Changes columns of a record.
-    Update: Which, Columns => Data<Record>;
+    Update: WhichItem, Columns => Data<Record>;
     /// Removes a record.
-    Delete: Which, NoBody => Done;
+    Delete: WhichItem, NoBody => Done;
 }
 
 /// Fits tables whose key is `id`, as those that plugins declare.
@@ -81,8 +81,7 @@ pub struct Table {
 /// A record of a content table.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "WhichItem")]
-pub struct Which {
+pub struct WhichItem {
     /// The content table.
     pub table: String,
     /// The record; a composite key is a JSON array.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+pub use cms_core::keys::EDITED;
 use cms_core::keys::{ApiKey, ApiKeyPatch, DeniedCall, MAX_GRACE_S, NewApiKey};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

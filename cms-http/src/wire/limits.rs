@@ -8,7 +8,7 @@ use super::{Data, Done, NoBody, operations};
 
 operations! {
     /// The kinds of buckets, and those that are not full.
-    Read: Which, NoBody => Data<Limits>;
+    Read: WhichBuckets, NoBody => Data<Limits>;
     /// Fills the buckets of one owner.
     Reset: Whose, NoBody => Done;
 }
@@ -19,7 +19,7 @@ const OWNER: &str = r"^((key|user):[0-9]{1,18}|ip:[0-9A-Fa-f.:]+|app:[0-9a-f]{16
 /// Whose buckets to show.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Which {
+pub struct WhichBuckets {
     /// `key:7`, `user:3`, `ip:203.0.113.7` or `app:` with its digest; everybody without it.
     #[schemars(example = &"key:7", regex(pattern = OWNER))]
     pub owner: Option<String>,

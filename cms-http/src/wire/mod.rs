@@ -2,12 +2,10 @@
 //! Handlers, the client and the OpenAPI document all read these.
 //!
 //! ```text
-//! envelope    {"data": ...}, lists with their meta
+//! envelope    {"data": ...}, lists with their meta, records, what every refusal says
 //! parameters  queries that many endpoints share
 //! query       parameters as text ↔ a query type
 //! body        a JSON body ↔ a body type
-//! record      rows of content tables, as the JSON that the database made
-//! problem     what every refusal says
 //! ```
 //!
 //! All other modules belong to one resource each. A type such as [`keys::Create`] marks one
@@ -41,9 +39,7 @@ pub mod parameters;
 pub mod permissions;
 pub mod plugin_changes;
 pub mod plugins;
-pub(crate) mod problem;
 pub mod query;
-pub(crate) mod record;
 pub mod script;
 pub mod stream;
 pub mod tables;
@@ -57,9 +53,10 @@ pub mod widgets;
 pub use body::{
     Arriving, Body, BodyKind, Content, Deferred, Early, File, Form, Multipart, NoBody, Octets,
 };
-pub use envelope::{Data, Done, Meta, Noted, Notes, OneOrPage, OnlyId, Page, ReplyKind, Text};
-pub use problem::{FieldProblem, Problem};
-pub use record::Record;
+pub use envelope::{
+    Data, Done, FieldProblem, Meta, Noted, Notes, OneOrPage, OnlyId, Page, Problem, Record,
+    ReplyKind, Text,
+};
 
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};

@@ -8,7 +8,7 @@ use super::{Body, Data, Done, NoBody, Page, operations, parameters::NoQuery};
 
 operations! {
     /// What applying the plugins of the folder would change.
-    Diff: Which, NoBody => Page<PluginChanges>;
+    Diff: WhichPlugin, NoBody => Page<PluginChanges>;
     /// Reads the plugins of the folder again and gives their tables the declared form.
     Apply: NoQuery, Applied => Data<Vec<PluginChanges>>;
     /// Takes a plugin out of service until it is applied by name; tables and rows stay, its other
@@ -22,7 +22,7 @@ operations! {
 /// One plugin, or all.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Which {
+pub struct WhichPlugin {
     /// Its id; all without it.
     pub plugin: Option<String>,
 }

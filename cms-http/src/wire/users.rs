@@ -21,7 +21,7 @@ operations! {
     /// The open sessions of a user.
     Sessions: OfUser, NoBody => Page<Session>;
     /// Ends the sessions of a user, or one of them.
-    Revoke: Which, NoBody => Done;
+    Revoke: WhichSessions, NoBody => Done;
     /// Lets a user set up a new authenticator at the next login.
     ResetSecondFactor: ById, NoBody => Done;
     /// Makes new recovery codes for a user and shows them, once.
@@ -62,7 +62,7 @@ pub struct OfUser {
 /// Which sessions of a user.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Which {
+pub struct WhichSessions {
     /// The user.
     #[schemars(example = 1)]
     pub id: i64,

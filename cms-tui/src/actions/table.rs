@@ -267,6 +267,7 @@ pub(crate) static ACTIONS: &[Action] = &[
         .cli("keys disable {id}")
         .also(&["keys enable {id}"])
         .on(Rows, KEYS),
+    write("keys.edit", "m", "Edit").cli("keys edit {id} --name NAME").on(Row, KEYS),
     write("keys.expire", "E", "Expiry: the day")
         .cli("keys expire {id} --on 2027-01-01")
         .on(Row, KEYS),

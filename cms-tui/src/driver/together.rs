@@ -187,4 +187,13 @@ async fn a_webhook_and_a_key() {
     ana.sees("Somebody changed ci too").sees("expires_on: theirs 2026-12-24");
     ana.press("Esc").await;
     assert_eq!(read(&site, "/api/backend/keys", 1).await["expires_on"], "2026-12-24");
+    // A form holds all members that people set.
+    ana.press("F5 m").await.sees("Edit ci").sees("2026-12-24");
+    ana.types("2").await.press("Ctrl-s").await.sees("ci is saved");
+    assert_eq!(read(&site, "/api/backend/keys", 1).await["name"], "ci2");
+    ana.press("u").await.sees("taken back");
+    // A call with the key is no change that anybody made.
+    ana.press("F5").await.sees("ci");
+    site.cms.keys().note_use(1, true);
+    ana.press("x").await.types("ci").await.press("Enter").await.sees("ci is deleted");
 }

@@ -150,7 +150,7 @@ impl Model {
         self.is_dirty |= self.changing.remove(&ticket).is_some();
         let Some(pending) = self.pending.remove(&ticket) else { return Vec::new() };
         self.note_link(&outcome);
-        let is_awaited = self.ahead.as_ref().is_some_and(|ahead| ahead.ticket == ticket);
+        let is_awaited = self.type_ahead.as_ref().is_some_and(|ahead| ahead.ticket == ticket);
         let (over, given) = (self.over.len(), self.tickets);
         let mut effects = self.settle(pending, outcome);
         if is_awaited {

@@ -1,21 +1,20 @@
 //! What the interface knows, and how messages change it. Pure: no terminal, no network, no clock.
 //!
 //! ```text
-//! typed    keys: overlays first, then what is typed on the screen, then actions; the mouse
-//! ahead    what is typed before what a key asked for is there
-//! acts     runs an action
-//! steps    takes the steps that screens return
-//! answers  calls under way and their replies; stale ones are dropped
-//! undo     acts taken back, and done again
-//! bulk     several calls as one act
-//! lines    command lines that run beside, files that are written
-//! sight    where the user is, on what; whether the site answers, how old data is
-//! places   screens on top of each other, those visited
-//! over     what lies over the screen: palette, form, menu, question, text
+//! typed       keys: overlays first, then what is typed on the screen, then actions; the mouse
+//! type_ahead  what is typed before what a key asked for is there
+//! acts        runs an action
+//! steps       takes the steps that screens return
+//! answers     calls under way and their replies; stale ones are dropped
+//! undo        acts taken back, and done again
+//! bulk        several calls as one act
+//! lines       command lines that run beside, files that are written
+//! sight       where the user is, on what; whether the site answers, how old data is
+//! places      screens on top of each other, those visited
+//! over        what lies over the screen: palette, form, menu, question, text
 //! ```
 
 mod acts;
-mod ahead;
 mod answers;
 mod bulk;
 mod lines;
@@ -23,6 +22,7 @@ pub(crate) mod over;
 mod places;
 mod sight;
 mod steps;
+mod type_ahead;
 mod typed;
 mod undo;
 
@@ -43,13 +43,13 @@ use crate::{
     theme::{Role, Theme},
     widgets::shape::Shape,
 };
-use ahead::Ahead;
 use answers::Pending;
 use bulk::Running;
 use cms_http::client::Ask;
 use lines::Line;
 use over::Over;
 pub(crate) use sight::Link;
+use type_ahead::TypeAhead;
 pub(crate) use typed::Mouse;
 
 /// Something that happened.
@@ -225,7 +225,7 @@ pub(crate) struct Model {
     seed: String,
     pending: BTreeMap<u64, Pending>,
     /// What a key asked for, and the keys typed since.
-    ahead: Option<Ahead>,
+    type_ahead: Option<TypeAhead>,
     /// When the changes under way were sent, by ticket.
     changing: BTreeMap<u64, i64>,
     /// Tickets whose replies nobody waits for.

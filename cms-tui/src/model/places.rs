@@ -253,7 +253,7 @@ impl Model {
         self.stack.clear();
         self.forget(|_| true);
         self.running = None;
-        self.ahead = None;
+        self.type_ahead = None;
         self.guard = None;
         self.is_met = false;
     }

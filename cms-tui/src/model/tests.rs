@@ -1,10 +1,10 @@
 //! Keys in, states and calls out; no terminal, no network.
 
 mod acting;
-mod ahead;
 mod late;
 mod questions;
 mod remembered;
+mod type_ahead;
 
 use cms_http::client::Ask;
 use proptest::prelude::*;

@@ -11,9 +11,11 @@ use serde_json::{Map, Value as Json};
 use crate::{
     actions::Scene,
     calls::Fault,
-    step::{Act, Bulk, BulkCall, Calling, Checked, Menu, Patch, Reread, Step, get, send_json},
+    step::{
+        Act, Bulk, BulkCall, Calling, Checked, Form, Menu, Patch, Reread, Step, get, send_json,
+    },
     text::count,
-    widgets::ask::Confirm,
+    widgets::{ask::Confirm, field::Field},
 };
 
 pub(crate) fn id(row: &Json) -> i64 {
@@ -45,8 +47,8 @@ pub(crate) struct Kind {
     pub(crate) what: &'static str,
     /// Reads a row again.
     pub(crate) again: fn(&Json) -> Result<Calling, Fault>,
-    /// The members that must be unchanged when a row is deleted.
-    pub(crate) judged: &'static [&'static str],
+    /// The members that change by themselves. All others must be unchanged when a row is deleted.
+    pub(crate) moving: &'static [&'static str],
     /// Members that the service never sends: undo could not restore them.
     pub(crate) unread: &'static [&'static str],
     /// Turns members as they are read into members as they are sent.
@@ -58,25 +60,27 @@ impl Kind {
     pub(crate) const fn new(
         what: &'static str,
         again: fn(&Json) -> Result<Calling, Fault>,
-        judged: &'static [&'static str],
+        moving: &'static [&'static str],
     ) -> Self {
-        Self { what, again, judged, unread: &[], body: |members| members }
+        Self { what, again, moving, unread: &[], body: |members| members }
     }
 
     pub(crate) fn again(&self, row: &Json) -> Reread {
         let (again, row) = (self.again, row.clone());
         Arc::new(move || again(&row))
     }
-}
 
-/// Members of a row, as far as it has them.
-fn members<'a>(row: &Json, names: impl Iterator<Item = &'a str>) -> Map<String, Json> {
-    names.filter_map(|name| Some((name.to_owned(), row.get(name)?.clone()))).collect()
+    /// The members that must be unchanged when the row is deleted.
+    pub(crate) fn judged(&self, row: &Json) -> Map<String, Json> {
+        let mut members = row.as_object().cloned().unwrap_or_default();
+        members.retain(|name, _| !self.moving.contains(&name.as_str()));
+        members
+    }
 }
 
 /// The members that are to be written, as the row has them.
 pub(crate) fn before(row: &Json, wanted: &Map<String, Json>) -> Map<String, Json> {
-    members(row, wanted.keys().map(String::as_str))
+    wanted.keys().filter_map(|name| Some((name.clone(), row.get(name)?.clone()))).collect()
 }
 
 /// Members that others changed meanwhile, to values other than those wanted.
@@ -144,13 +148,27 @@ pub(crate) fn change<O: Operation<Query = ById>>(
     Act::one(patch::<O>(kind, row, wanted).checked(), done, "write mine over theirs").step()
 }
 
+/// The form with members of a row. Sends what was changed; undo changes it back.
+pub(crate) fn edit<O: Operation<Query = ById>>(
+    kind: &'static Kind,
+    row: Json,
+    fields: Vec<Field>,
+) -> Form {
+    Form::new(format!("Edit {}", name(&row)), fields, move |values| {
+        if values.changed.is_empty() {
+            return Step::tell("Nothing was changed.");
+        }
+        change::<O>(kind, &row, Json::Object(values.changed.clone()), "is saved")
+    })
+}
+
 /// Asks, then deletes. `cost` says what goes with the row.
 pub(crate) fn delete<O>(kind: &Kind, row: &Json, cost: &str) -> Step
 where
     O: Operation<Query = ById, Body = NoBody>,
 {
     let (name, by) = (name(row), by_id(row));
-    let seen = members(row, kind.judged.iter().copied());
+    let seen = kind.judged(row);
     let row = Checked::deleted(name.clone(), kind.again(row), seen, move || get::<O>(&by));
     let act = Act::one(row, "is deleted", "delete it all the same");
     let text = format!("Delete {name} for good? {cost}");
@@ -205,6 +223,14 @@ mod tests {
 
     use super::*;
     use crate::screens::keys::KEY;
+
+    #[test]
+    fn what_changes_by_itself_is_not_judged() {
+        let row = json!({"id": 9, "name": "ci", "other": null, "requests": 7, "denied": 1,
+                         "last_used_at": "2026-11-21T09:30:00Z"});
+        let judged = json!({"id": 9, "name": "ci", "other": null});
+        assert_eq!(Json::Object(KEY.judged(&row)), judged);
+    }
 
     #[test]
     fn rows_on_and_off_are_never_switched_together() {

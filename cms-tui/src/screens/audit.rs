@@ -1,6 +1,6 @@
 //! The audit log: who did what to which row.
 
-use cms_http::wire::audit::{List, WhichAuditRows as Which};
+use cms_http::wire::audit::{List, WhichAuditRows};
 
 use super::prelude::*;
 
@@ -14,7 +14,11 @@ pub(crate) static SPEC: Spec = Spec {
 const TOKENS: &str = "table:users,user_groups or just a table's name";
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    let mut which = Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() };
+    let mut which = WhichAuditRows {
+        limit: Limit(PAGE),
+        cursor: asked.cursor.clone(),
+        ..WhichAuditRows::default()
+    };
     for piece in &pieces(asked.filter) {
         match piece.word() {
             Word::Token("table", table) | Word::Text(table) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cms_http::wire::cache::{Clear, Read, Update, Which};
+use cms_http::wire::cache::{Clear, Read, Update, WhichReplies};
 
 use super::{cells::number, prelude::*};
 use crate::step::Patch;
@@ -64,7 +64,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
         "toggle" => change(&row, json!({"enabled": true}), "is on"),
         "edit" => edit(row),
         "clear" => Step::Confirm(Confirm::new("Forget all kept replies?", || {
-            get::<Clear>(&Which { path: None }).did("All kept replies are forgotten")
+            get::<Clear>(&WhichReplies { path: None }).did("All kept replies are forgotten")
         })),
         _ => Step::None,
     }

@@ -146,9 +146,10 @@ pub(crate) fn others(row: &Json, named: &[(&str, &str)], known: &[&str], now: i6
     row.as_object().into_iter().flatten().filter(is_other).flat_map(line).collect()
 }
 
-/// The name of a member as a label: `max_retries` is "Max retries".
-fn label(name: &str) -> String {
-    let words = text::safe(name.strip_suffix("_at").unwrap_or(name)).replace('_', " ");
+/// The name of a member as a label: `max_retries` is "Max retries", `expires_on` "Expires".
+pub(crate) fn label(name: &str) -> String {
+    let short = name.strip_suffix("_at").or_else(|| name.strip_suffix("_on"));
+    let words = text::safe(short.unwrap_or(name)).replace('_', " ");
     let mut letters = words.chars();
     let first = letters.next().map(|letter| letter.to_ascii_uppercase());
     first.into_iter().chain(letters).collect()

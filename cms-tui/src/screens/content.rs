@@ -1,6 +1,6 @@
 //! Content tables: what there is to edit.
 
-use cms_http::wire::tables::{Read, WhichTables as Which};
+use cms_http::wire::tables::{Read, WhichTables};
 
 use super::{browser::by_id, cells::number, prelude::*};
 
@@ -14,7 +14,11 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() })
+    get::<Read>(&WhichTables {
+        limit: Limit(PAGE),
+        cursor: asked.cursor.clone(),
+        ..WhichTables::default()
+    })
 }
 
 fn columns(_: &Json) -> Vec<Column> {

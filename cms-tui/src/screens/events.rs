@@ -1,6 +1,6 @@
 //! Events: those that are known, and those that have happened.
 
-use cms_http::wire::events::{Emit, List, Messages, Named, Which};
+use cms_http::wire::events::{Emit, List, Messages, Named, WhichMessages};
 
 use super::{browser::by_id, prelude::*};
 use crate::widgets::{field::Kind, input::Input};
@@ -41,11 +41,15 @@ fn columns(_: &Json) -> Vec<Column> {
 
 fn message(row: &Json) -> Result<Calling, Fault> {
     let id = row["id"].as_str().map(str::to_owned);
-    get::<Messages>(&Which { id, ..Which::default() })
+    get::<Messages>(&WhichMessages { id, ..WhichMessages::default() })
 }
 
 fn happened(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    let mut which = Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() };
+    let mut which = WhichMessages {
+        limit: Limit(PAGE),
+        cursor: asked.cursor.clone(),
+        ..WhichMessages::default()
+    };
     for piece in &pieces(asked.filter) {
         match piece.word() {
             Word::Token("event", value) | Word::Text(value) => which.event = Some(value.to_owned()),

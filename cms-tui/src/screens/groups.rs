@@ -19,7 +19,7 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 /// How groups are changed.
-static GROUP: Kind = Kind::new("group", acts::again::<Read>, &["name", "rights", "members"]);
+static GROUP: Kind = Kind::new("group", acts::again::<Read>, &[]);
 
 fn columns(_: &Json) -> Vec<Column> {
     vec![

@@ -1,6 +1,6 @@
 //! Limits: buckets of callers that are not full.
 
-use cms_http::wire::limits::{Read, Reset, Which, Whose};
+use cms_http::wire::limits::{Read, Reset, WhichBuckets, Whose};
 
 use super::prelude::*;
 
@@ -12,7 +12,7 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 fn list(_: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&Which { owner: None })
+    get::<Read>(&WhichBuckets { owner: None })
 }
 
 /// A row for each bucket that is used; with the kinds, for the preview.

@@ -15,7 +15,7 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 /// How origins are changed.
-static ORIGIN: Kind = Kind::new("origin", acts::again::<Read>, &["origin", "active"]);
+static ORIGIN: Kind = Kind::new("origin", acts::again::<Read>, &[]);
 
 fn columns(_: &Json) -> Vec<Column> {
     vec![

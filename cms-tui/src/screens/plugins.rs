@@ -1,6 +1,6 @@
 //! Plugins: which are in service, and what is wrong with the others.
 
-use cms_http::wire::plugins::{Read, WhichPlugins as Which};
+use cms_http::wire::plugins::{Read, WhichPlugins};
 
 use super::prelude::*;
 
@@ -12,7 +12,11 @@ pub(crate) static SPEC: Spec = Spec {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&Which { limit: Limit(PAGE), cursor: asked.cursor.clone(), ..Which::default() })
+    get::<Read>(&WhichPlugins {
+        limit: Limit(PAGE),
+        cursor: asked.cursor.clone(),
+        ..WhichPlugins::default()
+    })
 }
 
 fn columns(_: &Json) -> Vec<Column> {
@@ -72,7 +76,7 @@ fn act(verb: &str, scene: &Scene<'_>) -> Step {
         ("diff", _) => Step::Run(["plugins", "diff"].map(str::to_owned).to_vec()),
         ("show", Some(row)) => {
             let id = plain_text(&row["id"]);
-            get::<Read>(&Which { id: Some(id.clone()), ..Which::default() }).view(id)
+            get::<Read>(&WhichPlugins { id: Some(id.clone()), ..WhichPlugins::default() }).view(id)
         }
         _ => Step::None,
     }

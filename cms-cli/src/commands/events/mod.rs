@@ -9,7 +9,7 @@ use clap::Subcommand;
 use cms_core::webhooks::DescribedEvent;
 use cms_http::wire::{
     NoBody,
-    events::{Emit, Event, List, Messages, Named, Which},
+    events::{Emit, Event, List, Messages, Named, WhichMessages},
     parameters::{ListQuery, NoQuery},
 };
 
@@ -81,7 +81,7 @@ pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: EventsCom
         }
         EventsCommand::Tail(args) => tail::run(out, client, args).await,
         EventsCommand::Payload { id } => {
-            let which = Which { id: Some(id), ..Which::default() };
+            let which = WhichMessages { id: Some(id), ..WhichMessages::default() };
             reply::record::<Messages>(out, client, &which, &NoBody).await
         }
     }

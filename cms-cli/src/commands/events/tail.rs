@@ -8,7 +8,7 @@ use cms_http::{
     client::{Client, ClientError, Following},
     wire::{
         NoBody, OneOrPage, Page,
-        events::{Messages, Which},
+        events::{Messages, WhichMessages},
         parameters::{Limit, Moment},
         stream::Followed,
     },
@@ -55,22 +55,26 @@ pub(super) async fn run(out: &Output, client: &Client, args: TailArgs) -> Done {
 
 async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
     let since = args.since;
-    let later = Which {
+    let later = WhichMessages {
         event: args.event.clone(),
         oldest_first: Some(true),
         limit: Limit(LARGEST_PAGE),
-        ..Which::default()
+        ..WhichMessages::default()
     };
     let mut printed = Printed::default();
     if since.is_some() {
-        pages(out, client, &Which { since, ..later.clone() }, &mut printed).await?;
+        pages(out, client, &WhichMessages { since, ..later.clone() }, &mut printed).await?;
     } else {
-        let last = Which { event: args.event.clone(), limit: Limit(LAST), ..Which::default() };
+        let last = WhichMessages {
+            event: args.event.clone(),
+            limit: Limit(LAST),
+            ..WhichMessages::default()
+        };
         let mut last = page(client, &last).await?.data;
         last.reverse();
         printed.print(out, &last)?;
         // The end of the list of all events: a filter may have left out the last ones.
-        let end = Which { limit: Limit(1), ..Which::default() };
+        let end = WhichMessages { limit: Limit(1), ..WhichMessages::default() };
         printed.begin(page(client, &end).await?.data.first())?;
     }
     if args.no_follow {
@@ -82,7 +86,7 @@ async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
     loop {
         news.wait().await;
         let since = printed.ask_again_from().or(since);
-        match pages(out, client, &Which { since, ..later.clone() }, &mut printed).await {
+        match pages(out, client, &WhichMessages { since, ..later.clone() }, &mut printed).await {
             // The site may be restarting.
             Err(failure) if failure.exit == Exit::Unreachable => {
                 if !std::mem::replace(&mut is_away, true) {
@@ -98,7 +102,7 @@ async fn tail(out: &Output, client: &Client, args: &TailArgs) -> Done {
     }
 }
 
-async fn page(client: &Client, which: &Which) -> Done<Page<Message>> {
+async fn page(client: &Client, which: &WhichMessages) -> Done<Page<Message>> {
     match client.call::<Messages>(which, &NoBody).await? {
         OneOrPage::Page(page) => Ok(page),
         OneOrPage::One(_) => Err(Failure::unexpected("it holds no list")),
@@ -106,7 +110,12 @@ async fn page(client: &Client, which: &Which) -> Done<Page<Message>> {
 }
 
 /// Reads all pages and prints the new events.
-async fn pages(out: &Output, client: &Client, which: &Which, printed: &mut Printed) -> Done {
+async fn pages(
+    out: &Output,
+    client: &Client,
+    which: &WhichMessages,
+    printed: &mut Printed,
+) -> Done {
     let mut which = which.clone();
     loop {
         let Page { data, meta } = page(client, &which).await?;

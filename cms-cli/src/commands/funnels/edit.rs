@@ -128,10 +128,14 @@ async fn save(out: &Output, client: &Client, saved: Saved) -> Done {
     if !out.json {
         warned(out, &done.data.warnings);
     }
-    let note = format!(
-        "The funnel {} is saved. Visitors see it when it is published: cms funnels publish {}",
-        done.data.id, done.data.id
-    );
+    let id = done.data.id;
+    let note = match saved.dry_run {
+        true => format!("The funnel {id} stays as it is."),
+        false => format!(
+            "The funnel {id} is saved. Mail rules count at once; visitors see the rest after: cms \
+             funnels publish {id}"
+        ),
+    };
     out.told(&answer.body, &note)
 }
 
@@ -235,15 +239,25 @@ pub(super) async fn apply(out: &Output, client: &Client, file: &Path) -> Done {
         None => create(out, client, new).await,
         Some(found) => {
             let found = get(client, &found.id.to_string()).await?;
-            save(out, client, over(&found, new)).await
+            // An unchanged funnel is only checked, so that it keeps its `rev`.
+            let dry_run = is_unchanged(&found, &new)?;
+            save(out, client, Saved { dry_run, ..over(&found, new) }).await
         }
     }
 }
 
-/// The save that makes a stored funnel the given one. A node keeps the id, and with it the
-/// statistics, of a stored node of its type and name.
+/// Whether the given funnel equals an export of the stored one.
+fn is_unchanged(found: &FunnelDetail, new: &NewFunnel) -> Done<bool> {
+    let mut stored = exported(found)?;
+    stored["strict"] = new.strict.into();
+    Ok(serde_json::to_value(new).map_err(Failure::unexpected)? == stored)
+}
+
+/// A save after which the stored funnel equals the given one. A node keeps the id, and with it the
+/// statistics, of a stored node of its type and name; a mail rule keeps the id of a stored rule of
+/// its event and subject.
 fn over(found: &FunnelDetail, new: NewFunnel) -> Saved {
-    let NewFunnel { mut members, mut nodes, mut edges, email_routings, strict, .. } = new;
+    let NewFunnel { mut members, mut nodes, mut edges, mut email_routings, strict, .. } = new;
     let (mut left, mut ids) = (Vec::from_iter(&found.nodes), HashMap::new());
     for node in &nodes {
         let same = |known: &&FunnelNode| node["type"] == known.kind && node["name"] == known.name;
@@ -261,6 +275,16 @@ fn over(found: &FunnelDetail, new: NewFunnel) -> Saved {
     for edge in edges.iter_mut().filter_map(Json::as_object_mut) {
         put(edge, "from_node_id");
         put(edge, "to_node_id");
+    }
+    let mut left = Vec::from_iter(&found.email_routings);
+    for rule in email_routings.iter_mut().filter_map(Json::as_object_mut) {
+        let text = |name: &str| rule.get(name).and_then(Json::as_str);
+        let event = text("trigger_event").unwrap_or("completed");
+        let subject = text("subject").unwrap_or_default();
+        let same = left.iter().position(|at| at.trigger_event == event && at.subject == subject);
+        if let Some(at) = same {
+            rule.insert("id".to_owned(), left.remove(at).id.into());
+        }
     }
     Saved {
         id: Some(WhichFunnel::Id(found.funnel.id)),

@@ -78,7 +78,7 @@ pub(crate) enum FunnelsCommand {
         /// Id or slug of the funnel
         funnel: String,
         #[command(flatten)]
-        seen: Seen,
+        expected: ExpectedRev,
         /// Refuse it when there are warnings
         #[arg(long)]
         strict: bool,
@@ -88,7 +88,7 @@ pub(crate) enum FunnelsCommand {
         /// Id or slug of the funnel
         funnel: String,
         #[command(flatten)]
-        seen: Seen,
+        expected: ExpectedRev,
     },
     /// Copy a funnel; the copy is a draft
     Duplicate(DuplicateArgs),
@@ -97,7 +97,7 @@ pub(crate) enum FunnelsCommand {
         /// Id or slug of the funnel
         funnel: String,
         #[command(flatten)]
-        seen: Seen,
+        expected: ExpectedRev,
     },
     /// Write a funnel as JSON that another site can import
     Export {
@@ -149,7 +149,7 @@ pub(crate) enum FunnelsCommand {
 
 /// What its author has seen. Without it the funnel counts as it is now.
 #[derive(Args, Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct ExpectedRev {
     /// The rev that you have seen: a funnel that was saved since is refused
     #[arg(long, value_name = "REV")]
     rev: Option<i64>,
@@ -236,16 +236,16 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Funne
             let asked = Publication { strict, dry_run: true, ..Publication::default() };
             publish(out, client, &funnel, asked).await
         }
-        FunnelsCommand::Publish { funnel, seen, strict } => {
-            let asked = Publication { strict, rev: seen.rev, ..Publication::default() };
+        FunnelsCommand::Publish { funnel, expected, strict } => {
+            let asked = Publication { strict, rev: expected.rev, ..Publication::default() };
             publish(out, client, &funnel, asked).await
         }
-        FunnelsCommand::Archive { funnel, seen } => {
+        FunnelsCommand::Archive { funnel, expected } => {
             let question = format!("Take the funnel {funnel} off? No visit begins then.");
             prompt::confirm(flags, &question)?;
             let saved = Saved {
                 id: Some(WhichFunnel::from(funnel.clone())),
-                rev: seen.rev,
+                rev: expected.rev,
                 funnel: [("status".to_owned(), "archived".into())].into_iter().collect(),
                 ..Saved::default()
             };
@@ -266,11 +266,11 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Funne
             let note = format!("The copy of {} is {} ({}).", args.funnel, copy.id, copy.slug);
             out.told(&answer.body, &note)
         }
-        FunnelsCommand::Delete { funnel, seen } => {
+        FunnelsCommand::Delete { funnel, expected } => {
             let question = format!("Delete the funnel {funnel} with all that visitors sent?");
             prompt::confirm(flags, &question)?;
             let id = Some(WhichFunnel::from(funnel.clone()));
-            let asked = Deletion { id, rev: seen.rev };
+            let asked = Deletion { id, rev: expected.rev };
             let (answer, _) = reply::call::<Delete>(client, &MayName::default(), &asked).await?;
             out.told(&answer.body, &format!("The funnel {funnel} is deleted."))
         }

@@ -20,7 +20,7 @@ use cms_http::{
 };
 use serde_json::Value as Json;
 
-use super::Which;
+use super::Selection;
 use crate::{
     flags::Flags,
     input,
@@ -28,7 +28,12 @@ use crate::{
     prompt, reply,
 };
 
-pub(super) async fn set_status(out: &Output, client: &Client, to: String, which: Which) -> Done {
+pub(super) async fn set_status(
+    out: &Output,
+    client: &Client,
+    to: String,
+    which: Selection,
+) -> Done {
     let what = format!("now {to}");
     if let Some((id, rev)) = which.single(client).await? {
         let mut update = SubmissionUpdate::default();
@@ -39,7 +44,7 @@ pub(super) async fn set_status(out: &Output, client: &Client, to: String, which:
     send(out, client, bulk, &what).await
 }
 
-pub(super) async fn assign(out: &Output, client: &Client, user: &str, which: Which) -> Done {
+pub(super) async fn assign(out: &Output, client: &Client, user: &str, which: Selection) -> Done {
     let to = match user {
         "nobody" => None,
         name => Some(named(client, name).await?),
@@ -54,7 +59,7 @@ pub(super) async fn assign(out: &Output, client: &Client, user: &str, which: Whi
     send(out, client, bulk, &what).await
 }
 
-pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, which: Which) -> Done {
+pub(super) async fn delete(flags: &Flags, out: &Output, client: &Client, which: Selection) -> Done {
     let ask = |many| {
         let many = counted(many, "submission");
         prompt::confirm(flags, &format!("Delete {many} for good, with files and mails?"))
@@ -144,7 +149,7 @@ async fn named(client: &Client, user: &str) -> Done<i64> {
     })
 }
 
-impl Which {
+impl Selection {
     /// The only submission that is named, with its `inbox_rev` if the caller knows it.
     async fn single(&self, client: &Client) -> Done<Option<(i64, Option<i64>)>> {
         match (&self.submissions[..], self.rev, self.expected) {
@@ -155,8 +160,8 @@ impl Which {
     }
 }
 
-async fn bulk(client: &Client, op: BulkOp, which: Which, value: Option<Json>) -> Done<Bulk> {
-    let Which { submissions, matching, expected, .. } = which;
+async fn bulk(client: &Client, op: BulkOp, which: Selection, value: Option<Json>) -> Done<Bulk> {
+    let Selection { submissions, matching, expected, .. } = which;
     if !submissions.is_empty() {
         let mut ids = Vec::with_capacity(submissions.len());
         for one in &submissions {

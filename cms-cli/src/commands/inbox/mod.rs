@@ -78,7 +78,7 @@ duration_s first_touched_at expires_at inbox_rev")]
         /// The state
         status: String,
         #[command(flatten)]
-        which: Which,
+        which: Selection,
     },
     /// Assign submissions to a user
     #[command(after_help = "Examples:
@@ -88,7 +88,7 @@ duration_s first_touched_at expires_at inbox_rev")]
         /// Name or id of the user, or nobody to remove the assignment
         user: String,
         #[command(flatten)]
-        which: Which,
+        which: Selection,
     },
     /// Write the notes of a submission
     #[command(after_help = "Examples:
@@ -106,7 +106,7 @@ duration_s first_touched_at expires_at inbox_rev")]
     /// Delete submissions for good, with their files and mails
     Delete {
         #[command(flatten)]
-        which: Which,
+        which: Selection,
     },
     /// Undo your last change of many submissions, except where somebody has changed them since
     Undo,
@@ -134,7 +134,7 @@ duration_s first_touched_at expires_at inbox_rev")]
 
 /// Submissions by their ids, or all that match.
 #[derive(Args, Debug)]
-pub(crate) struct Which {
+pub(crate) struct Selection {
     /// Ids of the submissions, or the references that their visitors got
     #[arg(value_name = "IDS", conflicts_with_all = ["conditions", "search"])]
     submissions: Vec<String>,

@@ -162,7 +162,7 @@ impl Batch {
 
     /// The line of the row that a refusal without an entry is about, and what is wrong there if the
     /// refusal tells only where in the batch.
-    fn unread(&self, document: &Json) -> Option<(u64, Option<String>)> {
+    fn unparsed_row(&self, document: &Json) -> Option<(u64, Option<String>)> {
         let fault = &document["errors"][0];
         let index = fault["field"].as_str().and_then(|field| field.strip_prefix('['));
         if let Some((index, _)) = index.and_then(|rest| rest.split_once(']')) {
@@ -264,16 +264,16 @@ fn refused(file: &str, batch: &Batch, error: ClientError) -> Failure {
     };
     let line =
         entry.and_then(|(number, _)| batch.lines.get(number.parse::<usize>().ok()?)).copied();
-    let unread = match &error {
+    let unparsed = match &error {
         ClientError::Problem { code, document, .. }
             if line.is_none() && matches!(code.as_str(), "bad_json" | "validation_failed") =>
         {
-            batch.unread(document)
+            batch.unparsed_row(document)
         }
         _ => None,
     };
     let mut failure = Failure::from(error);
-    if let Some((line, why)) = unread {
+    if let Some((line, why)) = unparsed {
         let why = why.unwrap_or_else(|| std::mem::take(&mut failure.what));
         failure.what = format!("{file}:{line}: {why}");
         return failure.fact("line", line);

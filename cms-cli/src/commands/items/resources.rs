@@ -3,9 +3,9 @@
 
 use clap::{
     Arg, ArgAction, ArgMatches, Args as _, Command, Error, FromArgMatches, Subcommand,
-    builder::PossibleValuesParser, error::ErrorKind,
+    error::ErrorKind,
 };
-use cms_core::content::{RESOURCES, Resource, ResourceColumn};
+use cms_core::content::{RESOURCES, Resource};
 use cms_http::client::Ask;
 use serde_json::{Map, Value as Json};
 
@@ -14,7 +14,7 @@ use super::{
     rows::{DeleteArgs, Filters, delete, print, tag},
 };
 use crate::{
-    flags::Flags,
+    flags::{EMPTY, Flags, NO_CHANGE, flag, given},
     output::{Done, Failure, Output},
     reply::{self, Paging},
     site::Site,
@@ -85,7 +85,6 @@ fn noun(resource: &Resource) -> Command {
     // The groups of flags would bring their own help texts.
     let list = Paging::augment_args(Filters::augment_args(Command::new("list")));
     let written = || resource.columns.iter().filter(|column| column.is_written);
-    let nullable = "An empty value is null";
     let create = verb("create", "Add a row").args(written().map(|one| flag(one, one.is_required)));
     let edit = verb("edit", "Change columns of a row, if nobody else changes it meanwhile")
         .arg(id())
@@ -96,42 +95,16 @@ fn noun(resource: &Resource) -> Command {
         .arg_required_else_help(true)
         .subcommand(list.about("List rows").long_about(None))
         .subcommand(verb("show", "Show a row").arg(id()))
-        .subcommand(create.after_help(nullable))
-        .subcommand(edit.after_help(nullable))
+        .subcommand(create.after_help(EMPTY))
+        .subcommand(edit.after_help(EMPTY))
         .subcommand(
             verb("delete", "Delete rows that nobody else changes meanwhile")
                 .arg(id().num_args(1..).action(ArgAction::Append).help("Ids of the rows")),
         )
 }
 
-fn flag(column: &ResourceColumn, is_required: bool) -> Arg {
-    let arg = Arg::new(column.name)
-        .long(column.name.replace('_', "-"))
-        .help(column.help)
-        .allow_hyphen_values(true)
-        .required(is_required);
-    match (column.field_type, column.allowed) {
-        ("checkbox", _) => arg
-            .value_name("true|false")
-            .hide_possible_values(true)
-            .value_parser(PossibleValuesParser::new(["true", "false"])),
-        (_, []) => arg.value_name(column.name.to_ascii_uppercase()),
-        (_, allowed) => {
-            let values: Vec<String> = allowed.iter().map(ToString::to_string).collect();
-            arg.value_name("N").value_parser(PossibleValuesParser::new(values))
-        }
-    }
-}
-
-/// The record that the flags give. The service also reads numbers and booleans from text.
 fn body(resource: &Resource, args: &ArgMatches) -> Map<String, Json> {
-    let written = resource.columns.iter().filter(|column| column.is_written);
-    let given = written.filter_map(|column| {
-        let text = args.get_one::<String>(column.name)?;
-        let value = if text.is_empty() { Json::Null } else { text.as_str().into() };
-        Some((column.name.to_owned(), value))
-    });
-    given.collect()
+    given(resource.columns.iter().filter(|column| column.is_written), args)
 }
 
 pub(crate) async fn run(
@@ -152,9 +125,7 @@ pub(crate) async fn run(
             let ask = Ask::post(ITEM).query("table", table);
             print(out, client, ask.text(Json::Object(body).to_string())).await
         }
-        Verb::Edit(_, body) if body.is_empty() => {
-            Err(Failure::usage("nothing is to be changed: name a column, such as --active false"))
-        }
+        Verb::Edit(_, body) if body.is_empty() => Err(Failure::usage(NO_CHANGE)),
         Verb::Edit(id, body) => {
             let tag = tag(client, table, &id, None).await?;
             let ask = Ask::patch(ITEM).query("table", table).query(ID, id).if_match(tag);

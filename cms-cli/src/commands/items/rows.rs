@@ -5,7 +5,7 @@ use cms_http::{
     client::{Ask, Client},
     wire::{
         Data, NoBody,
-        item::{Delete, OneOrMany, Which},
+        item::{Delete, OneOrMany, WhichItem},
     },
 };
 use serde_json::json;
@@ -103,7 +103,7 @@ async fn delete_one(client: &Client, table: &str, id: &str, seen: Option<String>
         None => tag(client, table, id, None).await?,
         seen => seen,
     };
-    let which = Which { table: table.to_owned(), id: id.to_owned(), language: None };
+    let which = WhichItem { table: table.to_owned(), id: id.to_owned(), language: None };
     client.send(Ask::of::<Delete>(&which, &NoBody)?.if_match(tag)).await?;
     Ok(())
 }

@@ -4,10 +4,11 @@ mod rights;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
 use cms_core::{
     Clock,
-    keys::{ApiKey, ApiKeyPatch, NewApiKey},
+    content::ResourceColumn,
+    keys::{ApiKey, ApiKeyPatch, EDITED, NewApiKey},
     rfc3339,
 };
 use cms_http::{
@@ -18,20 +19,23 @@ use cms_http::{
         parameters::{Limit, NoQuery, OneOrList},
     },
 };
-use serde_json::{Value as Json, json};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value as Json, json};
 
 use crate::{
-    flags::Flags,
+    flags::{EMPTY, Flags, NO_CHANGE, flag, given},
     input,
-    output::{Done, Output, SecretFile, table},
+    output::{Done, Failure, Output, SecretFile, table},
     prompt,
     reply::{self, Chosen, Paging, by_id, named},
     site::Site,
 };
 
-/// The columns of a list.
+/// The first columns of a list.
 const COLUMNS: [&str; 8] =
     ["id", "name", "prefix", "active", "expires_on", "last_used_at", "requests", "denied"];
+/// Members for which `create` has flags of its own.
+const OWN_FLAGS: [&str; 3] = ["name", "expires_on", "active"];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
@@ -60,9 +64,19 @@ pub(crate) enum KeysCommand {
         /// Create it switched off
         #[arg(long)]
         inactive: bool,
+        #[command(flatten)]
+        members: Members<true>,
         /// Write the value into this new file (mode 0600) instead of printing it
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
+    },
+    /// Change members of a key
+    #[command(after_help = EMPTY)]
+    Edit {
+        /// Id or name of the key
+        key: String,
+        #[command(flatten)]
+        members: Members<false>,
     },
     /// Give a key a new value, shown once; without --grace the old one stops at once
     Rotate {
@@ -136,6 +150,54 @@ pub(crate) enum KeysCommand {
     Delete(Several),
 }
 
+/// Members that flags give: all for `edit`, those without a flag of their own for `create`.
+#[derive(Debug)]
+pub(crate) struct Members<const NEW: bool>(Map<String, Json>);
+
+impl<const NEW: bool> Members<NEW> {
+    fn declared() -> impl Iterator<Item = &'static ResourceColumn> {
+        EDITED.iter().filter(|member| !(NEW && OWN_FLAGS.contains(&member.name)))
+    }
+
+    /// The body with these members.
+    fn over<T: Serialize + DeserializeOwned>(self, body: &T) -> Done<T> {
+        let wrong = |why: serde_json::Error| Failure::usage(why.to_string());
+        let mut body = serde_json::to_value(body).map_err(wrong)?;
+        for (name, value) in self.0 {
+            body[name] = value;
+        }
+        serde_json::from_value(body).map_err(wrong)
+    }
+}
+
+impl<const NEW: bool> Args for Members<NEW> {
+    fn augment_args(command: Command) -> Command {
+        command.args(Self::declared().map(|member| flag(member, false)))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        Self::augment_args(command)
+    }
+}
+
+impl<const NEW: bool> FromArgMatches for Members<NEW> {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        Ok(Self(given(Self::declared(), matches)))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = Self::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+/// The columns of a list, with every member that people set.
+fn columns() -> Vec<&'static str> {
+    let set = EDITED.iter().map(|member| member.name);
+    let more = set.filter(|name| !COLUMNS.contains(name));
+    COLUMNS.into_iter().chain(more).collect()
+}
+
 /// Keys.
 #[derive(Args, Debug)]
 pub(crate) struct Several {
@@ -148,7 +210,8 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: KeysC
     let client = &site.client;
     match command {
         KeysCommand::List(chosen) => {
-            let shown = (&COLUMNS[..], reply::plain as _);
+            let columns = columns();
+            let shown = (&columns[..], reply::plain as _);
             reply::chosen::<Read>(out, client, &chosen, shown, reply::list_query).await
         }
         KeysCommand::Show { key } => {
@@ -156,14 +219,20 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: KeysC
             note_delay(out, client);
             reply::record::<Read>(out, client, &one, &NoBody).await
         }
-        KeysCommand::Create { name, rights, expires, inactive, out: file } => {
-            let mut new = NewApiKey::new(name);
+        KeysCommand::Create { name, rights, expires, inactive, members, out: file } => {
+            let mut new = members.over(&NewApiKey::new(name))?;
             (new.expires_on, new.active) = (expires, !inactive);
             new.rights = rights::parse(&rights)?;
             for doubt in doubts(client, &new).await? {
                 out.note(&format!("warning: {doubt}"));
             }
             obtain::<Create>(out, client, &NoQuery {}, &new, file).await
+        }
+        KeysCommand::Edit { members, .. } if members.0.is_empty() => Err(Failure::usage(NO_CHANGE)),
+        KeysCommand::Edit { key, members } => {
+            let patch = members.over(&ApiKeyPatch::default())?;
+            let id = named::key(client, &key).await?;
+            reply::record::<Update>(out, client, &by_id(id), &patch).await
         }
         KeysCommand::Rotate { key, grace, out: file } => {
             let id = named::key(client, &key).await?;
@@ -225,7 +294,7 @@ async fn switch(out: &Output, client: &Client, keys: Vec<String>, active: bool) 
     let ids = named::keys(client, &input::named(keys)?).await?;
     let mut patch = ApiKeyPatch::default();
     patch.active = Some(active);
-    reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, reply::plain)).await
+    reply::change::<Update>(out, client, &ids, &patch, (&columns(), reply::plain)).await
 }
 
 /// Calls an operation that makes a value. Prints the value, or writes it into `file`.

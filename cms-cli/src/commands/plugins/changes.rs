@@ -10,7 +10,7 @@ use cms_http::{
         parameters::NoQuery,
         plugin_changes::{
             Applied, Apply, ChangeState, Diff, PluginChanges, Release, Released, Remove, Removed,
-            Which,
+            WhichPlugin,
         },
     },
 };
@@ -95,7 +95,7 @@ pub(super) async fn open(flags: &Flags, out: &Output, apply: bool) -> Done<Site>
 async fn act(out: &Output, client: &Client, command: ChangesCommand) -> Done {
     match command {
         ChangesCommand::Diff { plugin } => {
-            let which = Which { plugin };
+            let which = WhichPlugin { plugin };
             reply::printed::<Diff>(out, client, &which, &NoBody, |found| print(out, &found.data))
                 .await
         }

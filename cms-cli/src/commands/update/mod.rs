@@ -23,7 +23,7 @@ use clap::Subcommand;
 use cms_core::{
     Clock,
     settings::Loaded,
-    update::{Release, Seen, UpdateServer, Version, digest},
+    update::{HighestOffer, Release, UpdateServer, Version, digest},
 };
 use serde_json::json;
 
@@ -190,7 +190,7 @@ impl<'a> Updates<'a> {
                 Failure::new(Exit::Failed, what)
                     .hint("remove the file; it holds the highest version that was offered")
             })?,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Seen::default(),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => HighestOffer::default(),
             Err(error) => return Err(Failure::file(&path, &error)),
         };
         let before = seen.clone();

@@ -26,7 +26,7 @@ pub(crate) enum DeliveriesCommand {
 With --event-id, all attempts of what a receiver knows by that webhook-id.")]
     List {
         #[command(flatten)]
-        which: Which,
+        which: AttemptFilter,
         /// Only of this job of the queue
         #[arg(long, value_name = "ID")]
         job: Option<i64>,
@@ -51,7 +51,7 @@ stays held while the webhook is off.")]
         /// Ids of the deliveries
         ids: Vec<i64>,
         #[command(flatten)]
-        which: Which,
+        which: AttemptFilter,
         /// How many deliveries the filter should match; with more or fewer, none is sent again
         #[arg(
             long,
@@ -66,7 +66,7 @@ stays held while the webhook is off.")]
 
 /// Flags that choose attempts.
 #[derive(Args, Debug, Default)]
-pub(crate) struct Which {
+pub(crate) struct AttemptFilter {
     /// Only of this subscription, by its id or its name
     #[arg(long, value_name = "WEBHOOK")]
     webhook: Option<String>,
@@ -130,7 +130,7 @@ pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesComman
 async fn again(
     client: &Client,
     ids: Vec<i64>,
-    which: Which,
+    which: AttemptFilter,
     expected: Option<u64>,
 ) -> Done<Redelivery> {
     if !ids.is_empty() {
@@ -141,7 +141,7 @@ async fn again(
             "no deliveries are named: give their ids, or a filter with --expected N",
         ));
     }
-    let Which { webhook, event, event_id, submission, status, since, until } = which;
+    let AttemptFilter { webhook, event, event_id, submission, status, since, until } = which;
     let subscription = named::maybe_webhook(client, webhook.as_deref()).await?;
     let submission = named::maybe_submission(client, submission.as_deref()).await?;
     let text = |moment: Option<Moment>| moment.map(|moment| rfc3339(moment.0));

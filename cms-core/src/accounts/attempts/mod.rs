@@ -62,9 +62,6 @@ impl Accounts {
     }
 
     /// Forgets the wrong logins of the network that contains `address`.
-    ///
-    /// # Errors
-    /// As every write.
     pub async fn clear_attempts(&self, change: &mut Change, address: IpAddr) -> Result<()> {
         let network = network(address);
         sql::clear(change, &network).await?;

@@ -10,7 +10,7 @@ use serde_json::Value as Json;
 
 use super::{
     Accounts, AdminGuard, HeldPermissions, NAME_PATTERN, check_held, name_conflict, name_key,
-    new_name_problem, record,
+    new_name_problem,
 };
 use crate::{
     Actor, Change, Code, Error, Page, Result,
@@ -75,17 +75,11 @@ pub struct GroupPatch {
 
 impl Accounts {
     /// Groups, one page at a time. Conditions and orders name `id`, `name` and `created_at`.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub async fn groups(&self, query: &Query) -> Result<Page<Group>> {
         sql::LIST.page(&self.0.base, query, Vec::new(), |group: &Group| group.id).await
     }
 
     /// One group.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn group(&self, id: i64) -> Result<Group> {
         sql::get(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))
     }
@@ -108,7 +102,7 @@ impl Accounts {
         let id = sql::insert(change, &name, &name_key(&name), &rights)
             .await
             .map_err(|e| name_conflict("group", "name", &new.name, e))?;
-        record(change, "create", "user_groups", id, &["name", "rights"]).await?;
+        change.audit_row("create", "user_groups", id, &["name", "rights"]).await?;
         let created_at = crate::rfc3339(change.now());
         Ok(Group { id, name, rights, members: 0, created_at })
     }
@@ -145,7 +139,7 @@ impl Accounts {
             .await
             .map_err(|e| name_conflict("group", "name", &group.name, e))?;
         guard.check(change).await?;
-        record(change, "update", "user_groups", id, &columns).await?;
+        change.audit_row("update", "user_groups", id, &columns).await?;
         Ok(group)
     }
 
@@ -169,7 +163,7 @@ impl Accounts {
             return Err(Error::new(Code::Conflict, detail));
         }
         sql::delete(change, id).await?;
-        record(change, "delete", "user_groups", id, &[]).await
+        change.audit_row("delete", "user_groups", id, &[]).await
     }
 
     /// Adds and removes permission keys of a group in one step. Returns the resulting keys.
@@ -216,9 +210,6 @@ impl Accounts {
 
     /// Gives the permission keys that groups hold to the plugins that own them now; runs after
     /// plugins claimed keys. Its own change waits for callers whose groups it changes.
-    ///
-    /// # Errors
-    /// As every write.
     pub(crate) async fn reassign_owners(&self, formerly: &BTreeMap<String, String>) -> Result<()> {
         let (owners, groups) = sql::held(self.0.base.db()).await?;
         if groups.iter().all(|(_, rights)| reassigned(rights, &owners, formerly) == *rights) {
@@ -231,7 +222,7 @@ impl Accounts {
             let after = reassigned(&before, &owners, formerly);
             if after != before {
                 sql::bind(&mut change, id, &after).await?;
-                record(&mut change, "update", "user_groups", id, &["rights"]).await?;
+                change.audit_row("update", "user_groups", id, &["rights"]).await?;
             }
         }
         change.commit().await

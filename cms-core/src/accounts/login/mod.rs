@@ -5,7 +5,7 @@ pub(crate) mod sql;
 use self::sql::{Candidate, Credentials};
 use super::{
     Accounts, LoginClient, RecoveryCode, Token, TotpSecret, attempts, name_key, name_keys,
-    name_problem, record, sessions::sql as sessions,
+    name_problem, sessions::sql as sessions,
 };
 use crate::{
     Actor, Change, Code, Error, Outcome, Result,
@@ -218,7 +218,7 @@ impl Accounts {
         sql::note_login(change, waiting.user).await?;
         let recovery_codes = match waiting.setup_secret {
             Some(_) => {
-                record(change, "setup_2fa", "users", waiting.user, &[]).await?;
+                change.audit_row("setup_2fa", "users", waiting.user, &[]).await?;
                 Some(self.store_recovery_codes(change, waiting.user).await?)
             }
             None => None,
@@ -236,7 +236,7 @@ impl Accounts {
         change.raise_own(AUTH_LOGIN, &LoginData::of(waiting.user, &candidate.username)).await?;
         let action =
             if matches!(proof, Proof::Recovery(_)) { "login_with_recovery_code" } else { "login" };
-        record(change, action, "users", waiting.user, &[]).await?;
+        change.audit_row(action, "users", waiting.user, &[]).await?;
         let expires_at = change.now() + self.session_length();
         Ok(Outcome(Ok(LoggedIn {
             token,

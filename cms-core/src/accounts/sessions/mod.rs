@@ -7,7 +7,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Accounts, HeldPermissions, LOCK, Token, record};
+use super::{Accounts, HeldPermissions, LOCK, Token};
 use crate::{
     Actor, Change, Code, Error, Page, Paging, Result,
     db::{Cached, Source},
@@ -115,9 +115,6 @@ impl Accounts {
 
     /// As [`Accounts::identify`], and also returns the epoch of the table that the user is about to
     /// read, like [`Keys::identify_reader`](crate::keys::Keys::identify_reader).
-    ///
-    /// # Errors
-    /// As [`Accounts::identify`].
     pub async fn identify_reader(
         &self,
         token: &str,
@@ -144,9 +141,6 @@ impl Accounts {
 
     /// Begins a change on behalf of a caller and judges the caller again under it. Returns the
     /// caller with the user's present rights, which stay as they are until the change ends.
-    ///
-    /// # Errors
-    /// As [`Accounts::identify_again`].
     pub async fn change(&self, user: &SessionUser) -> Result<(Change, SessionUser)> {
         let change = self.0.base.change(user.actor()).await?;
         self.judge(change, user).await
@@ -155,9 +149,6 @@ impl Accounts {
     /// As [`Accounts::change`], for a change of users or groups. Such changes run one at a time.
     /// Each waits for its turn before its caller is judged; two users who change each other would
     /// deadlock otherwise.
-    ///
-    /// # Errors
-    /// As [`Accounts::identify_again`].
     pub async fn change_of_users(&self, user: &SessionUser) -> Result<(Change, SessionUser)> {
         let mut change = self.0.base.change(user.actor()).await?;
         self.take_turn(&mut change).await?;
@@ -173,9 +164,6 @@ impl Accounts {
     }
 
     /// As [`Accounts::change`], for a change of the caller that has begun.
-    ///
-    /// # Errors
-    /// As [`Accounts::identify_again`].
     pub async fn judge(
         &self,
         mut change: Change,
@@ -272,17 +260,14 @@ impl Accounts {
                 ));
             }
         }
-        record(change, "revoke", "sessions", user, &[]).await
+        change.audit_row("revoke", "sessions", user, &[]).await
     }
 
     /// Ends the caller's own session, with the event `auth.logout`.
-    ///
-    /// # Errors
-    /// As every write.
     pub async fn logout(&self, change: &mut Change, user: &SessionUser) -> Result<()> {
         if sql::end(change, user.id, user.session).await? {
             change.raise_own(AUTH_LOGOUT, &LoginData::of(user.id, &user.username)).await?;
-            record(change, "logout", "users", user.id, &[]).await?;
+            change.audit_row("logout", "users", user.id, &[]).await?;
         }
         Ok(())
     }

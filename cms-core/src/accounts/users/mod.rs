@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Accounts, AdminGuard, HeldPermissions, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, NAME_PATTERN,
     check_held, groups::sql as groups, login::sql as logins, name_conflict, name_key, name_keys,
-    name_problem, new_name_problem, password, record, sessions::sql as sessions,
+    name_problem, new_name_problem, password, sessions::sql as sessions,
 };
 use crate::{
     Change, Code, Error, FieldError, Page, Result, db::args, ground::Secret, items::Query, plain,
@@ -137,9 +137,6 @@ impl Accounts {
     /// Users, one page at a time. Conditions and orders name `id`, `username`, `active`,
     /// `created_at` and `last_login_at`.
     ///
-    /// # Errors
-    /// `bad_query`.
-    ///
     /// ```
     /// # async fn example(cms: cms_core::Cms) -> cms_core::Result<()> {
     /// use cms_core::items::{Query, desc, eq};
@@ -159,18 +156,12 @@ impl Accounts {
     }
 
     /// One user.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn user(&self, id: i64) -> Result<User> {
         let found = sql::get(self.0.base.db(), id, self.session_horizons()).await?;
         found.ok_or_else(|| not_found(id))
     }
 
     /// One user, by name or id.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn user_named(&self, name: &str) -> Result<User> {
         let id = match name.parse() {
             Ok(id) => id,
@@ -229,7 +220,8 @@ impl Accounts {
                 .await
                 .map_err(|e| name_conflict("user", "username", &new.username, e))?;
         sql::set_groups(change, id, &groups).await?;
-        record(change, "create", "users", id, &["username", "password", "groups", "active"])
+        change
+            .audit_row("create", "users", id, &["username", "password", "groups", "active"])
             .await?;
         self.read_back(change, id).await
     }
@@ -280,14 +272,11 @@ impl Accounts {
             logins::drop_pending_of(change, id).await?;
         }
         guard.check(change).await?;
-        record(change, "update", "users", id, &columns).await?;
+        change.audit_row("update", "users", id, &columns).await?;
         self.read_back(change, id).await
     }
 
     /// Deletes a user and all sessions of the user. Submissions of the user are assigned to nobody.
-    ///
-    /// # Errors
-    /// As [`Accounts::update_user`].
     pub async fn delete_user(
         &self,
         change: &mut Change,
@@ -301,7 +290,7 @@ impl Accounts {
             change.run(*statement, args![id]).await?;
         }
         guard.check(change).await?;
-        record(change, "delete", "users", id, &[]).await
+        change.audit_row("delete", "users", id, &[]).await
     }
 
     /// Number of users, and number of users who cannot log in because their password was hashed

@@ -97,7 +97,7 @@ pub struct Resource {
     pub columns: &'static [ResourceColumn],
 }
 
-/// A column of a [`Resource`].
+/// A column of a [`Resource`], or of other rows that people fill in.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct ResourceColumn {
@@ -115,10 +115,16 @@ pub struct ResourceColumn {
     pub is_written: bool,
     /// The only values that it may have; none: any.
     pub allowed: &'static [i64],
+    /// Characters of a text at most; None: any number.
+    pub max_length: Option<usize>,
 }
 
 impl ResourceColumn {
-    const fn new(name: &'static str, field_type: &'static str, help: &'static str) -> Self {
+    pub(crate) const fn new(
+        name: &'static str,
+        field_type: &'static str,
+        help: &'static str,
+    ) -> Self {
         Self {
             name,
             field_type,
@@ -127,7 +133,20 @@ impl ResourceColumn {
             is_required: false,
             is_written: true,
             allowed: &[],
+            max_length: None,
         }
+    }
+
+    /// What is wrong with the length of a text.
+    pub(crate) fn length_problem(&self, value: &Json) -> Option<FieldError> {
+        let most = self.max_length?;
+        let text = value.as_str().unwrap_or_default();
+        let is_missing = self.is_required && text.trim().is_empty();
+        (is_missing || text.chars().count() > most).then(|| FieldError {
+            field: self.name.to_owned(),
+            code: "range",
+            message: format!("{} to {most} characters", u8::from(self.is_required)),
+        })
     }
 }
 

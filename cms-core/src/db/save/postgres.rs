@@ -206,7 +206,9 @@ pub(crate) async fn settle(connection: &mut PgConnection, sequences: &[Sequence]
 }
 
 /// Sequences that would give a number that their column already holds: table and column.
-pub(crate) async fn behind(connection: &mut PgConnection) -> Result<Vec<(String, String)>> {
+pub(crate) async fn lagging_sequences(
+    connection: &mut PgConnection,
+) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for Sequence { of, last, .. } in sequences(connection).await? {
         let Some((table, column)) = of else { continue };

@@ -41,7 +41,7 @@ impl<'c> Reader<'c> {
     pub(super) async fn next(&mut self) -> Result<bool> {
         self.line.clear();
         self.fault = None;
-        let told = |error: sqlx::Error| unread(self.table, error);
+        let told = |error: sqlx::Error| read_error(self.table, error);
         match &mut self.rows {
             Rows::Sqlite(rows) => {
                 let Some(row) = rows.try_next().await.map_err(told)? else { return Ok(false) };
@@ -86,7 +86,7 @@ impl<'c> Reader<'c> {
     }
 }
 
-fn unread(table: &Table, error: sqlx::Error) -> Error {
+fn read_error(table: &Table, error: sqlx::Error) -> Error {
     match error {
         // Such as text in a column that the engine takes for a number.
         sqlx::Error::ColumnDecode { .. } | sqlx::Error::Decode(_) => {

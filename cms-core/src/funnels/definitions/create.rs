@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{
-    Duplicated, NewFunnel, audit,
+    Duplicated, NewFunnel, TABLE,
     draft::{Candidate, Stored, json, with_stored_ids, write},
     missing,
     sql::{self, Source},
@@ -107,7 +107,9 @@ impl Funnels {
         family(change, &mut good.header, 0).await?;
         let id = sql::insert(change, &good.header).await?;
         let ids = write(change, id, &Stored::default(), &good).await?;
-        audit(change, "create", id, &["funnel", "nodes", "edges", "email_routings"]).await?;
+        change
+            .audit_row("create", TABLE, id, &["funnel", "nodes", "edges", "email_routings"])
+            .await?;
         let funnel = self.detail(&mut Source::Change(change), &WhichFunnel::Id(id)).await?;
         let warnings = with_stored_ids(good.warnings, &ids);
         let id_map = sent

@@ -1,6 +1,6 @@
 //! Deletes a funnel with all of its submissions.
 
-use super::{audit, sql as drawn, versions};
+use super::{TABLE, sql as drawn, versions};
 use crate::{
     Actor, Change, Error, Result,
     db::{Db, args, statements},
@@ -15,9 +15,6 @@ impl Funnels {
     /// that these caused. The first of its language versions becomes the base of the others. A
     /// funnel with more than 500 submissions is hidden at once and sends no more mails, and its
     /// rows are removed in the background. `rev`: the revision that the author has seen.
-    ///
-    /// # Errors
-    /// `not_found`; `rev_conflict`.
     pub async fn delete(
         &self,
         change: &mut Change,
@@ -39,7 +36,7 @@ impl Funnels {
                 return Err(Error::internal("a held funnel is gone"));
             }
         }
-        audit(change, "delete", id, &[]).await?;
+        change.audit_row("delete", TABLE, id, &[]).await?;
         Ok(id)
     }
 

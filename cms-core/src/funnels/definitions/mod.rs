@@ -33,30 +33,20 @@ use super::{
     record::{Funnel, FunnelDetail, FunnelLanguage, WhichFunnel},
 };
 use crate::{
-    AuditEntry, Change, Code, Error, Page, Result,
+    Change, Code, Error, Page, Result,
     items::{Query, eq, ne, one_of},
 };
 
-/// The table's name in the audit log.
+/// The table's name outside. Pages show which funnels are published, so each write touches it.
 const TABLE: &str = "formfunnels";
 
 fn missing(which: &WhichFunnel) -> Error {
     Error::new(Code::NotFound, format!("There is no funnel {which}."))
 }
 
-async fn audit(change: &mut Change, action: &'static str, id: i64, columns: &[&str]) -> Result<()> {
-    let id = id.to_string();
-    // Pages show which funnels are published.
-    change.touch(TABLE);
-    change.audit(AuditEntry { action, table: TABLE, id: &id, columns }).await
-}
-
 impl Funnels {
     /// Funnels in these languages, one page at a time. Conditions and orders name `id`, `name`,
     /// `slug`, `status`, `language_short`, `base_id`, `rev`, `created_at` and `updated_at`.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub async fn list(&self, spoken: &FunnelLanguage, query: &Query) -> Result<Page<Funnel>> {
         let language = match spoken {
             FunnelLanguage::Any => None,
@@ -70,9 +60,6 @@ impl Funnels {
     }
 
     /// A funnel with its nodes, edges and mail rules.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn get(&self, which: &WhichFunnel) -> Result<FunnelDetail> {
         self.detail(&mut Source::Db(self.0.base.db()), which).await
     }

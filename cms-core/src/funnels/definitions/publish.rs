@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::{
-    audit,
+    TABLE,
     create::header_of,
     draft::{Candidate, Stored, json, refused},
     sql::Source,
@@ -91,7 +91,7 @@ impl Funnels {
             }
         };
         versions::put(change, found.id, id).await?;
-        audit(change, "publish", found.id, &["status"]).await?;
+        change.audit_row("publish", TABLE, found.id, &["status"]).await?;
         Ok(Published {
             id: found.id,
             status: "published".to_owned(),

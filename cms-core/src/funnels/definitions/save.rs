@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{
-    Routings, Saved, audit,
+    Routings, Saved, TABLE,
     create::{family, header_of},
     draft::{self, Candidate, Stored, json, with_stored_ids},
     sql::{self, Source},
@@ -89,7 +89,7 @@ impl Funnels {
         }
         let members: Vec<_> = saved.funnel.keys().map(String::as_str).collect();
         columns.extend(members);
-        audit(change, "update", found.id, &columns).await?;
+        change.audit_row("update", TABLE, found.id, &columns).await?;
         Ok(SavedFunnel {
             id: found.id,
             rev: found.rev + 1,
@@ -99,9 +99,6 @@ impl Funnels {
     }
 
     /// Replaces all mail rules of a funnel. The new rules apply from the commit on.
-    ///
-    /// # Errors
-    /// As [`Funnels::save`].
     pub async fn save_routings(
         &self,
         change: &mut Change,
@@ -116,7 +113,7 @@ impl Funnels {
         let good = candidate.validate(&stored, false)?;
         draft::write_rules(change, found.id, &stored, &good.rules).await?;
         sql::raise(change, found.id).await?;
-        audit(change, "update", found.id, &["email_routings"]).await?;
+        change.audit_row("update", TABLE, found.id, &["email_routings"]).await?;
         let email_routings = sql::rules(&mut Source::Change(change), found.id).await?;
         let is_about_mail = |warning: &Warning| warning.path.starts_with("email_routings");
         let warnings = good.warnings.into_iter().filter(is_about_mail).collect();
@@ -124,9 +121,6 @@ impl Funnels {
     }
 
     /// The mail rules of a funnel, in the order in which they are tried.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn routings(&self, which: &WhichFunnel) -> Result<Vec<EmailRouting>> {
         let mut from = Source::Db(self.0.base.db());
         let funnel = self.find(&mut from, which).await?;

@@ -66,9 +66,6 @@ impl Funnels {
     /// Submissions, newest first unless `sort` says otherwise, a page at a time. Submissions
     /// of deleted funnels are left out. `counts`: counts every state, even states that a
     /// filter leaves out.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub async fn submissions(&self, query: &InboxQuery, counts: bool) -> Result<InboxPage> {
         let base = &self.0.base;
         let NarrowedQuery { mut query, hits } = narrow(Source::Db(base.db()), &query.0).await?;
@@ -126,9 +123,6 @@ impl Funnels {
     }
 
     /// How the database would read a page: the lines of the engine's plan.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub async fn inbox_plan(&self, query: &InboxQuery) -> Result<Vec<String>> {
         let base = &self.0.base;
         self.0.inbox.plan(base, &narrow(Source::Db(base.db()), &query.0).await?.query).await

@@ -22,9 +22,6 @@ pub struct Assignable {
 impl Funnels {
     /// Users who can be assigned, a page at a time. Conditions and orders name `id`, `username` and
     /// `active`.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub async fn assignable_users(&self, query: &Query) -> Result<Page<Assignable>> {
         let page = accounts::holders(&self.0.base, query, VIEW).await?;
         Ok(page.map(|(id, username)| Assignable { id, username }))

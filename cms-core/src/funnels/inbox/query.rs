@@ -51,9 +51,6 @@ impl InboxQuery {
     }
 
     /// In this order, such as `-score,started_at`.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub fn sorted_by(mut self, sort: &str) -> Result<Self> {
         self.0.sort = Query::parse([("sort", sort)])?.sort;
         Ok(self)

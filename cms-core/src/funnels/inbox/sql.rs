@@ -206,7 +206,7 @@ statements! {
     );
     DELETE = "delete from cms_formfunnel_submissions where id = $1";
     /// Submissions of a deleted user are assigned to nobody. An undo leaves them as they are.
-    /// Assignments hold the user's row, so no further one can be made.
+    /// An assignment locks the user's row, so none comes in between.
     UNASSIGN = "update cms_formfunnel_submissions set assigned_to = null, \
                 assigned_bulk_id = null, inbox_rev = inbox_rev + 1 where assigned_to = $1";
     DELETE_MAILS = "delete from cms_mails where cause = $1";
@@ -426,7 +426,7 @@ pub(super) async fn keep_users_before(change: &mut Change, bulk: i64) -> Result<
     change.all(statement, args![bulk]).await
 }
 
-/// An undo of this bulk change assigns nothing to the user.
+/// Has the undo of this bulk change leave out the user.
 pub(super) async fn forget_before(change: &mut Change, bulk: i64, user: i64) -> Result<()> {
     change.run(FORGET_BEFORE, args![bulk, user]).await.map(drop)
 }

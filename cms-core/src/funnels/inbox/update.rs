@@ -92,9 +92,6 @@ fn tagged(id: i64, rev: i64, inbox_rev: i64) -> String {
 
 impl Funnels {
     /// The entity tag of a submission as it is shown as `json`.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn submission_etag(&self, id: i64, json: &str) -> Result<String> {
         let (rev, inbox_rev) = sql::revs(self.0.base.db(), id).await?.ok_or_else(|| none(id))?;
         let digest = crate::items::etag(json);
@@ -145,9 +142,6 @@ impl Funnels {
     }
 
     /// Deletes a submission for good, with its files and the mails that it caused.
-    ///
-    /// # Errors
-    /// As [`Funnels::update_submission`].
     pub async fn delete_submission(
         &self,
         change: &mut Change,

@@ -42,9 +42,6 @@ impl Funnels {
     /// the mails of visits whose page was closed that long ago. Removes files that no answer
     /// holds, and counts the visits that are over. Returns the number of sessions that were marked
     /// or whose event was sent.
-    ///
-    /// # Errors
-    /// As every write.
     pub async fn process_abandoned(&self) -> Result<u64> {
         watched(self.process()).await
     }

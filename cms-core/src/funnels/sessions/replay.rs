@@ -78,9 +78,6 @@ impl std::fmt::Debug for Replay<'_> {
 
 impl Funnels {
     /// Prepares to store visits of the past to a published funnel.
-    ///
-    /// # Errors
-    /// `funnel_not_available`.
     pub async fn replay(&self, which: &WhichFunnel) -> Result<Replay<'_>> {
         Ok(Replay { funnels: self, version: self.live(which, None).await? })
     }
@@ -89,9 +86,6 @@ impl Funnels {
 impl Replay<'_> {
     /// Stores a visit and returns how it ended. A visit that reached an end is completed at its
     /// last call; a visit that rests for longer than the funnel allows is abandoned.
-    ///
-    /// # Errors
-    /// As every write.
     pub async fn add(&self, change: &mut Change, past: PastVisit) -> Result<PastEnd> {
         let Self { funnels, version } = self;
         let uuid = funnels.0.base.random().uuid_v4()?;

@@ -85,9 +85,6 @@ impl Funnels {
 
     /// Begins an author's test visit: no statistics count the visit, and it raises no event and
     /// sends no mail.
-    ///
-    /// # Errors
-    /// As [`Funnels::start`].
     pub async fn start_test(
         &self,
         change: &mut Change,

@@ -124,9 +124,6 @@ pub struct TriedMail {
 
 impl Funnels {
     /// Walks a funnel as it is drawn now, with all answers given at once.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn try_answers(
         &self,
         which: &WhichFunnel,

@@ -49,9 +49,6 @@ impl std::fmt::Debug for Visit {
 
 impl Funnels {
     /// The visit of a session.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn visit(&self, session_uuid: &str) -> Result<Visit> {
         let uuid = session_uuid.trim();
         let is_uuid =
@@ -275,9 +272,6 @@ pub(super) fn files_in<'a>(
 }
 
 /// Refuses calls that come too late.
-///
-/// # Errors
-/// `already_completed`, `session_expired`.
 pub(super) fn open(session: &Session, now: Millis) -> Result<()> {
     if session.status == Status::Completed {
         let detail = "The visit is completed: its answers can no longer be changed.";

@@ -142,9 +142,6 @@ impl Mails {
     }
 
     /// One mail with its attempts.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn detail(&self, id: MailId) -> Result<LoggedDetail> {
         let db = self.0.base.db();
         let mut detail = sql::get(db, id).await?.ok_or_else(|| no_mail(id))?;
@@ -153,9 +150,6 @@ impl Mails {
     }
 
     /// A test mail as the change that claims it sees it.
-    ///
-    /// # Errors
-    /// As every read.
     pub async fn claimed_detail(&self, change: &mut Change, id: MailId) -> Result<LoggedDetail> {
         sql::get_in(change, id).await
     }

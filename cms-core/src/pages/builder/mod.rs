@@ -58,7 +58,7 @@ impl Pages {
         if let (true, Some(page)) =
             (is_switched && (is_published || !written.is_new()), record["id"].as_i64())
         {
-            self.published_by_hand(change, page, is_published).await?;
+            self.after_published(change, page, is_published).await?;
         }
         let before = written.before.as_ref().map(|before| parsed(before.json())).transpose()?;
         match before.filter(|before| before["published"] == true) {

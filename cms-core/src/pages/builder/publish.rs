@@ -201,7 +201,7 @@ impl Pages {
 
     /// Does the same as `publish` and `take_off` after a caller has written `published` as
     /// an item.
-    pub(super) async fn published_by_hand(
+    pub(super) async fn after_published(
         &self,
         change: &mut Change,
         page: i64,

@@ -40,9 +40,6 @@ pub enum PageState {
 
 impl PageState {
     /// `draft`, or the number of a revision.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub fn parse(text: &str) -> Result<Self> {
         match (text, text.parse::<i64>()) {
             ("draft", _) => Ok(Self::Draft),
@@ -57,9 +54,6 @@ impl PageState {
 
 impl Pages {
     /// The draft of a page.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn draft(&self, page: i64) -> Result<Draft> {
         let mut snapshot = self.base().db().snapshot().await?;
         let state = sql::state(&mut snapshot, page).await?.ok_or_else(|| no_page(page))?;
@@ -101,9 +95,6 @@ impl Pages {
     }
 
     /// A revision with its tree.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn revision(&self, page: i64, number: i64) -> Result<RevisionTree> {
         let mut snapshot = self.base().db().snapshot().await?;
         let revision = sql::revision(&mut snapshot, page, number).await?;
@@ -115,9 +106,6 @@ impl Pages {
 
     /// The differences between two states of a page. Without `from`, compares with the revision
     /// that was published last; a page without one counts as empty.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn diff(
         &self,
         page: i64,

@@ -60,8 +60,8 @@ impl Pages {
         let held = self.hold(change, None, page, if_match).await?;
         let now = change.now();
         let (publish_at, take_off_at) = (&schedule.publish_at, &schedule.take_off_at);
-        let publish_at = ahead(now, "publish_at", publish_at.as_deref(), held.publish_at);
-        let take_off_at = ahead(now, "take_off_at", take_off_at.as_deref(), held.take_off_at);
+        let publish_at = future_time(now, "publish_at", publish_at.as_deref(), held.publish_at);
+        let take_off_at = future_time(now, "take_off_at", take_off_at.as_deref(), held.take_off_at);
         let (publish_at, take_off_at) = match (publish_at, take_off_at) {
             (Ok(publish_at), Ok(take_off_at)) => (publish_at, take_off_at),
             (publish_at, take_off_at) => {
@@ -170,7 +170,7 @@ fn rest(
 
 /// Parses a time, which must be in the future. The time that is already planned is accepted too:
 /// it may be due and wait for its run.
-fn ahead(
+fn future_time(
     now: Millis,
     field: &str,
     text: Option<&str>,
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn times_lie_ahead() {
         let now = parse_rfc3339("2026-11-21T09:30:00Z").expect("a time");
-        let at = |text| ahead(now, "publish_at", text, None).map(|at| at.map(rfc3339));
+        let at = |text| future_time(now, "publish_at", text, None).map(|at| at.map(rfc3339));
         assert_eq!(at(None).expect("none"), None);
         let later = "2026-11-21T09:30:01Z";
         assert_eq!(at(Some(later)).expect("ahead").as_deref(), Some(later));

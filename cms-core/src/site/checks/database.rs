@@ -249,9 +249,6 @@ fn apart(ahead_ms: Millis) -> Option<String> {
 impl Cms {
     /// Writes a row and rolls it back, to test that writing is allowed and the database is not
     /// locked. A full disk may go unnoticed, because SQLite writes rows at the commit.
-    ///
-    /// # Errors
-    /// As every write.
     pub async fn try_write(&self) -> Result<()> {
         let mut change = self.change_in_time().await?;
         // Dropped without a commit.

@@ -9,9 +9,7 @@ use arc_swap::ArcSwap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{
-    AuditEntry, Change, Code, Error, Page, Result, base::Base, db::Db, ground::clock, items::Query,
-};
+use crate::{Change, Code, Error, Page, Result, base::Base, db::Db, ground::clock, items::Query};
 pub use form::{normalise, of_url};
 
 /// The table's name among the epochs.
@@ -102,17 +100,11 @@ impl Origins {
 
     /// Origins, one page at a time. Conditions and orders name `id`, `origin`, `active` and
     /// `created_at`.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub async fn list(&self, query: &Query) -> Result<Page<Origin>> {
         sql::LIST.page(&self.0.base, query, Vec::new(), |origin: &Origin| origin.id).await
     }
 
     /// One origin.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<Origin> {
         sql::get(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))
     }
@@ -127,14 +119,11 @@ impl Origins {
         let mut origin =
             Origin { id: 0, origin: checked(&new.origin)?, active: new.active, created_at };
         origin.id = sql::insert(change, &origin).await?;
-        record(change, "create", origin.id, &["origin", "active"]).await?;
+        change.audit_announced("create", TABLE, origin.id, &["origin", "active"]).await?;
         Ok(origin)
     }
 
     /// Changes an origin.
-    ///
-    /// # Errors
-    /// As [`Origins::create`], and `not_found`.
     pub async fn update(&self, change: &mut Change, id: i64, patch: OriginPatch) -> Result<Origin> {
         let mut origin = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         let mut columns = Vec::new();
@@ -147,18 +136,15 @@ impl Origins {
             columns.push("active");
         }
         sql::update(change, &origin).await?;
-        record(change, "update", id, &columns).await?;
+        change.audit_announced("update", TABLE, id, &columns).await?;
         Ok(origin)
     }
 
     /// Deletes an origin.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn delete(&self, change: &mut Change, id: i64) -> Result<()> {
         sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         sql::delete(change, id).await?;
-        record(change, "delete", id, &[]).await
+        change.audit_announced("delete", TABLE, id, &[]).await
     }
 }
 
@@ -174,16 +160,6 @@ fn checked(text: &str) -> Result<String> {
             "https://host or http://host, optionally with a port, and nothing else; names in ASCII",
         )
     })
-}
-
-async fn record(
-    change: &mut Change,
-    action: &'static str,
-    id: i64,
-    columns: &[&str],
-) -> Result<()> {
-    change.announce(TABLE);
-    change.audit(AuditEntry { action, table: TABLE, id: &id.to_string(), columns }).await
 }
 
 /// The active origins in memory, with the epoch at which they were read.

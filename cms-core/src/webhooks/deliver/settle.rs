@@ -6,7 +6,7 @@ use super::{
     queue::{self, Claimed, End, LogRow},
 };
 use crate::{
-    AuditEntry, Change, Result,
+    Change, Result,
     events::{DeliveryFailed, FailedDelivery, WEBHOOK_FAILED},
     jobs::Outcomes,
     outbound::Attempt,
@@ -169,16 +169,7 @@ async fn put_back(change: &mut Change, ended: &Ended) -> Result<bool> {
 /// Opens the breaker: the subscription is off until somebody activates it.
 async fn disable(change: &mut Change, subscription: i64, reason: &str) -> Result<()> {
     subscriptions::switch_off(change, subscription, reason).await?;
-    change.announce(TABLE);
-    let id = subscription.to_string();
-    change
-        .audit(AuditEntry {
-            action: "disable",
-            table: "webhook_subscriptions",
-            id: &id,
-            columns: &["active"],
-        })
-        .await?;
+    change.audit_announced("disable", TABLE, subscription, &["active"]).await?;
     tracing::warn!(subscription, reason, "a webhook was disabled");
     Ok(())
 }

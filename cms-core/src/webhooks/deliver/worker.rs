@@ -68,9 +68,6 @@ impl Worker {
 
     /// Claims once, then settles until nothing is under way: for tests, and for programs that drive
     /// the worker themselves.
-    ///
-    /// # Errors
-    /// As [`Worker::claim`].
     pub async fn step(&mut self) -> Result<Outcomes> {
         self.0.step().await
     }

@@ -78,9 +78,6 @@ impl Webhooks {
     }
 
     /// One recorded event with its payload.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn message(&self, id: &str) -> Result<MessageDetail> {
         let missing = || {
             Error::new(

@@ -41,9 +41,6 @@ pub(crate) type Registered = HashSet<(String, String)>;
 impl Webhooks {
     /// The catalogue, a page at a time. Conditions and orders name `id`, `plugin_id`, `event_name`,
     /// `event_type`, `content_table` and `description`.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub async fn events(&self, query: &Query) -> Result<Page<RegisteredEvent>> {
         let key = |event: &RegisteredEvent| event.id;
         sql::LIST.page(&self.0.base, query, Vec::new(), key).await
@@ -77,9 +74,6 @@ impl DescribedEvent {
 
 impl Webhooks {
     /// One event.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn event(&self, name: &str) -> Result<DescribedEvent> {
         let entries = sql::named(self.0.base.db(), name).await?;
         let missing = || Error::new(Code::NotFound, format!("There is no event {name:?}."));

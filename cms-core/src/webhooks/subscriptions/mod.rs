@@ -20,8 +20,7 @@ use super::{
     rules::{form::MAX_HEADERS, retry::MAX_RETRIES, sign::WebhookSecret},
 };
 use crate::{
-    AuditEntry, Change, Code, Error, FieldError, Page, Result, db::Lock, ground::plain,
-    items::Query, rfc3339,
+    Change, Code, Error, FieldError, Page, Result, db::Lock, ground::plain, items::Query, rfc3339,
 };
 
 /// Held by claims, and by changes that lock many subscriptions in no fixed order.
@@ -177,9 +176,6 @@ pub struct SubscriptionPatch {
 impl Webhooks {
     /// Subscriptions, a page at a time. Conditions and orders name `id`, `name`, `url`, `active`,
     /// `disabled_reason`, `failure_count`, `max_retries` and `created_at`.
-    ///
-    /// # Errors
-    /// `bad_query`.
     pub async fn list(&self, query: &Query) -> Result<Page<Subscription>> {
         let (base, key) = (&self.0.base, |row: &Stored| row.id);
         let page = sql::LIST.page(base, query, Vec::new(), key).await?;
@@ -191,9 +187,6 @@ impl Webhooks {
     }
 
     /// One subscription.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn get(&self, id: i64) -> Result<Subscription> {
         let db = self.0.base.db();
         let found = sql::get(db, id).await?.ok_or_else(|| not_found(id))?;
@@ -235,16 +228,13 @@ impl Webhooks {
             sql::switch_off(change, row.id, PAUSED).await?;
             row.disabled_reason = Some(PAUSED.to_owned());
         }
-        record(change, "create", row.id, COLUMNS).await?;
+        change.audit_announced("create", TABLE, row.id, COLUMNS).await?;
         Ok((to_subscription(row, SubscriptionHealth::default()), secret))
     }
 
     /// Changes a subscription. Waiting jobs go to the new address. When the origin of the address
     /// changes, custom headers are removed, because they may hold credentials of the old receiver;
     /// a warning reports this.
-    ///
-    /// # Errors
-    /// As [`Webhooks::create`], and `not_found`.
     pub async fn update(
         &self,
         change: &mut Change,
@@ -299,7 +289,7 @@ impl Webhooks {
             }
             _ => {}
         }
-        record(change, "update", id, &columns).await?;
+        change.audit_announced("update", TABLE, id, &columns).await?;
         Ok((to_subscription(row, health::of_one(change, id).await?), warning))
     }
 
@@ -331,15 +321,12 @@ impl Webhooks {
         let secret = WebhookSecret::new(self.0.base.random())?;
         let old = (grace_s > 0).then(|| (row.secret.clone(), now + grace_s * 1000));
         sql::set_secret(change, id, &self.seal_secret(id, &secret)?, old).await?;
-        record(change, "rotate", id, &[]).await?;
+        change.audit_announced("rotate", TABLE, id, &[]).await?;
         Ok((to_subscription(row, health::of_one(change, id).await?), secret))
     }
 
     /// Switches a subscription on. With `replay`, held jobs are sent now, oldest first; without,
     /// they are cancelled. Returns the number of held jobs.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn activate(
         &self,
         change: &mut Change,
@@ -349,22 +336,19 @@ impl Webhooks {
         let mut row = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         let held = sql::activate(change, id, replay).await?;
         change.wake_worker();
-        record(change, "activate", id, &["active"]).await?;
+        change.audit_announced("activate", TABLE, id, &["active"]).await?;
         (row.active, row.disabled_reason, row.failure_count) = (true, None, 0);
         Ok((to_subscription(row, health::of_one(change, id).await?), held))
     }
 
     /// Deletes a subscription and its jobs. Its log stays for the usual time.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn delete(&self, change: &mut Change, id: i64) -> Result<()> {
         // Deleting locks jobs that a worker may be settling, and a worker settles and claims in one
         // change.
         change.lock(CLAIMS).await?;
         sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         sql::delete(change, id).await?;
-        record(change, "delete", id, &[]).await
+        change.audit_announced("delete", TABLE, id, &[]).await
     }
 }
 
@@ -401,16 +385,4 @@ fn still_signs(until: i64) -> Error {
          once."
     );
     Error::new(Code::Conflict, detail)
-}
-
-async fn record(
-    change: &mut Change,
-    action: &'static str,
-    id: i64,
-    columns: &[&str],
-) -> Result<()> {
-    change.announce(TABLE);
-    change
-        .audit(AuditEntry { action, table: "webhook_subscriptions", id: &id.to_string(), columns })
-        .await
 }

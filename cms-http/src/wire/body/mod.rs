@@ -2,10 +2,8 @@
 
 mod deferred;
 mod early;
-mod form;
 mod multipart;
-mod stream;
-mod text;
+mod raw;
 mod typed;
 
 use std::future::{Future, ready};
@@ -18,9 +16,8 @@ use serde_json::{Map, Value as Json};
 
 pub use deferred::{Arriving, Deferred};
 pub use early::Early;
-pub use form::Form;
 pub use multipart::{File, Multipart};
-pub use stream::Octets;
+pub use raw::{Form, Octets};
 
 use crate::body::{Unparsed, Upload};
 

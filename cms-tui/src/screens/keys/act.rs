@@ -1,14 +1,17 @@
 //! What can be done with keys.
 
-use cms_http::wire::keys::{Check, Create, Delete, Endpoints, Grace, PossibleCall, Rotate, Update};
+use cms_http::wire::keys::{
+    Check, Create, Delete, EDITED, Endpoints, Grace, PossibleCall, Rotate, Update,
+};
 
 use super::{KEY, denied};
-use crate::screens::prelude::*;
+use crate::screens::{cells::label, prelude::*, records};
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
     match verb {
         "new" => new(),
+        "edit" => acts::edit::<Update>(&KEY, row.clone(), fields(&row)).step(),
         "rights" => Step::Open(Place::about("rights", &row)),
         "show" => (KEY.again)(&row).view(name(&row)),
         "endpoints" => {
@@ -46,14 +49,22 @@ pub(super) fn right(text: &str) -> Result<Json, String> {
     Ok(json!({"endpoint": endpoint, "query": query, "methods": methods}))
 }
 
+/// A field for each member that people set.
+fn fields(key: &Json) -> Vec<Field> {
+    let members = EDITED.iter().map(|one| {
+        let column = json!({"name": one.name, "type": one.field_type, "required": one.is_required});
+        let mut field = records::field(&column, &key[one.name], None).hint(one.help);
+        field.label = label(one.name);
+        field
+    });
+    members.collect()
+}
+
 fn new() -> Step {
-    let fields = vec![
-        Field::text("name", "Name", "").required(),
-        Field::lines("rights", "Rights", "")
-            .hint("one a line, such as GET /api/backend/item?table=blog; e edits them as a matrix"),
-        Field::text("expires_on", "Expires", "").hint("YYYY-MM-DD; empty: never"),
-        Field::flag("active", "Active", true),
-    ];
+    let mut fields = fields(&json!({"active": true}));
+    let rights = Field::lines("rights", "Rights", "")
+        .hint("one a line, such as GET /api/backend/item?table=blog; e edits them as a matrix");
+    fields.insert(1, rights);
     Form::new("New key", fields, |values| {
         let mut body = values.all.clone();
         let rights = values.text("rights");

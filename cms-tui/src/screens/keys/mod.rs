@@ -5,13 +5,13 @@ mod denied;
 mod matrix;
 mod rights;
 
-use cms_http::wire::keys::Read;
+use cms_http::wire::keys::{EDITED, Read};
 
 pub(crate) use matrix::Matrix;
 
 use super::{acts::Kind, cells::number, prelude::*};
 
-/// Columns that the service sorts by.
+/// The first columns that the service sorts by.
 const SORTS: [&str; 7] =
     ["name", "active", "expires_on", "last_used_at", "requests", "denied", "created_at"];
 
@@ -20,13 +20,20 @@ pub(crate) static SPEC: Spec = Spec {
     preview,
     open: Some(|row, _| Step::Open(Place::about("rights", row))),
     empty: "No keys. n makes one.",
-    sorts: |_| SORTS.map(str::to_owned).to_vec(),
+    sorts: |_| sorts(),
     ..Spec::new("keys", |_| "API keys".to_owned(), columns, listed::<Read>, act::act)
 };
 
 /// How keys are changed.
 pub(crate) static KEY: Kind =
-    Kind::new("key", acts::again::<Read>, &["name", "prefix", "rights", "active", "expires_on"]);
+    Kind::new("key", acts::again::<Read>, &["last_used_at", "requests", "denied"]);
+
+/// Columns to sort by, with every member that people set.
+fn sorts() -> Vec<String> {
+    let set = EDITED.iter().map(|member| member.name);
+    let more = set.filter(|name| !SORTS.contains(name));
+    SORTS.into_iter().chain(more).map(str::to_owned).collect()
+}
 
 fn columns(_: &Json) -> Vec<Column> {
     vec![

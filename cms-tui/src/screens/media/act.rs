@@ -98,9 +98,8 @@ fn question(row: Json, uses: &Json) -> Confirm {
 /// Goes only if it is as the list shows it.
 fn removed(row: &Json, force: bool) -> Act {
     let removal = Removal { id: id(row), force: force.then_some(true) };
-    let seen = FILE.judged.iter().map(|name| ((*name).to_owned(), row[*name].clone())).collect();
     let delete = move || get::<Delete>(&removal);
-    let row = Checked::deleted(name(row), FILE.again(row), seen, delete);
+    let row = Checked::deleted(name(row), FILE.again(row), FILE.judged(row), delete);
     Act::one(row, "is deleted", "delete it all the same")
 }
 

@@ -20,7 +20,7 @@ pub(crate) static SPEC: Spec = Spec {
 static FILE: Kind = Kind::new(
     "file",
     |row| get::<Read>(&WhichMedia { id: Some(id(row)), ..WhichMedia::default() }),
-    &["file_name", "alt", "title", "folder"],
+    &[],
 );
 
 const TOKENS: &str = "type:image/ folder:products TEXT";

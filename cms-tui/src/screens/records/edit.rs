@@ -17,7 +17,7 @@ pub(super) const TOO_LONG: &str = "too long to edit here";
 /// Columns that the service fills by itself.
 const OWN: [&str; 2] = ["created_at", "updated_at"];
 
-fn field(column: &Json, value: &Json, choices: Option<&Vec<(String, Json)>>) -> Field {
+pub(crate) fn field(column: &Json, value: &Json, choices: Option<&Vec<(String, Json)>>) -> Field {
     let name = column_name(column);
     let text = value.as_str().map_or_else(
         || if value.is_null() { String::new() } else { value.to_string() },

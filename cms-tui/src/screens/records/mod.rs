@@ -16,7 +16,9 @@ mod translate;
 
 use std::collections::BTreeMap;
 
-use cms_http::wire::item::{Read, Which, WhichItems as Query};
+use cms_http::wire::item::{Read, WhichItem, WhichItems as Query};
+
+pub(crate) use edit::field;
 
 use super::prelude::*;
 
@@ -196,9 +198,9 @@ fn one(table: &Json, record: &Json) -> Result<Calling, Fault> {
 }
 
 /// The record in the language that is shown.
-fn which(table: &Json, id: String) -> Which {
+fn which(table: &Json, id: String) -> WhichItem {
     let language = table["language"].as_str().map(str::to_owned);
-    Which { table: name(table), id, language }
+    WhichItem { table: name(table), id, language }
 }
 
 fn preview(row: &Json, detail: Option<&Json>, table: &Json, _: i64) -> Lines {

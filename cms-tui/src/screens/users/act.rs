@@ -6,7 +6,7 @@ use cms_http::wire::{
     user_groups,
     users::{
         Create, Delete, NewRecoveryCodes, OfUser, ResetSecondFactor, Revoke, Sessions, Update,
-        Which,
+        WhichSessions,
     },
 };
 
@@ -25,7 +25,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
             let text = format!("End all sessions of {}?", name(&row));
             Step::Confirm(Confirm::new(text, move || {
                 let said = format!("All sessions of {} are ended", name(&row));
-                get::<Revoke>(&Which { id: id(&row), session: None }).did(said)
+                get::<Revoke>(&WhichSessions { id: id(&row), session: None }).did(said)
             }))
         }
         "reset" => reset(row),
@@ -64,12 +64,7 @@ fn form(row: Option<Json>, groups: &Reply) -> Form {
         })
         .note(note);
     };
-    Form::new(format!("Edit {}", name(&row)), fields, move |values| {
-        if values.changed.is_empty() {
-            return Step::tell("Nothing was changed.");
-        }
-        acts::change::<Update>(&USER, &row, Json::Object(values.changed.clone()), "is saved")
-    })
+    acts::edit::<Update>(&USER, row, fields)
 }
 
 fn passwd(row: Json) -> Step {

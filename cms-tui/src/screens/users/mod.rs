@@ -2,7 +2,7 @@
 
 mod act;
 
-use cms_http::wire::users::{Read, WhichUsers as Which};
+use cms_http::wire::users::{Read, WhichUsers};
 
 use super::{acts::Kind, prelude::*};
 
@@ -16,8 +16,8 @@ pub(crate) static SPEC: Spec = Spec {
 /// How users are changed. Groups are read with their ids and sent by name.
 static USER: Kind = Kind {
     what: "user",
-    again: |row| get::<Read>(&Which { id: Some(id(row)), ..Which::default() }),
-    judged: &["username", "active", "groups"],
+    again: |row| get::<Read>(&WhichUsers { id: Some(id(row)), ..WhichUsers::default() }),
+    moving: &["two_factor", "recovery_codes", "sessions", "last_login_at"],
     unread: &[],
     body: |mut members| {
         if let Some(groups) = members["groups"].as_array() {
@@ -29,7 +29,7 @@ static USER: Kind = Kind {
 };
 
 fn list(asked: &ListQuery<'_>) -> Result<Calling, Fault> {
-    get::<Read>(&Which { list: asked.page(), ..Which::default() })
+    get::<Read>(&WhichUsers { list: asked.page(), ..WhichUsers::default() })
 }
 
 /// Names of the groups.

@@ -15,11 +15,15 @@ pub(crate) static SPEC: Spec = Spec {
     ..Spec::new("webhooks", |_| "Webhooks".to_owned(), columns, listed::<Read>, act::act)
 };
 
+/// Members that follow the deliveries.
+const HEALTH: &[&str] = &[
+    "failure_count", "disabled_reason", "last_attempt_at", "last_status", "last_response_code",
+    "waiting_jobs",
+];
+
 /// How webhooks are changed.
-pub(crate) static WEBHOOK: Kind = Kind {
-    unread: &["custom_headers"],
-    ..Kind::new("webhook", acts::again::<Read>, &["name", "url", "events", "active"])
-};
+pub(crate) static WEBHOOK: Kind =
+    Kind { unread: &["custom_headers"], ..Kind::new("webhook", acts::again::<Read>, HEALTH) };
 
 fn columns(_: &Json) -> Vec<Column> {
     vec![

@@ -17,7 +17,7 @@ const fn of([source, medium, campaign, term, referer]: [&'static str; 5], stays:
 
 const GOOGLE: &str = "https://www.google.com/";
 
-/// Each source, as its members stand above, with the percentage of visitors that it brings.
+/// The percentage of visitors, and the source that brings them; its members in the order above.
 pub(super) const SOURCES: [(u64, Source); 7] = [
     (22, of(["", "", "", "", ""], 20)),
     (26, of(["", "", "", "", GOOGLE], 25)),

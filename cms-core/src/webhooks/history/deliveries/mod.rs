@@ -167,9 +167,6 @@ impl Webhooks {
     }
 
     /// One attempt with its payload.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn delivery(&self, id: i64) -> Result<AttemptDetail> {
         let missing = || Error::new(Code::NotFound, format!("There is no delivery with id {id}."));
         sql::get(self.0.base.db(), id).await?.ok_or_else(missing)
@@ -203,9 +200,6 @@ impl Webhooks {
     }
 
     /// One job.
-    ///
-    /// # Errors
-    /// `not_found`.
     pub async fn job(&self, id: i64) -> Result<Job> {
         sql::job(self.0.base.db(), id).await?.ok_or_else(|| no_job(id))
     }
@@ -235,9 +229,6 @@ impl Webhooks {
     }
 
     /// Makes a waiting job due now.
-    ///
-    /// # Errors
-    /// As [`Webhooks::cancel`].
     pub async fn retry_now(&self, change: &mut Change, id: i64) -> Result<Job> {
         let done = sql::retry_now(change, id).await?;
         change.wake_worker();

@@ -1,4 +1,5 @@
-//! Writes of records by callers. Callers may not write every column of some core tables.
+//! Writes of records by callers: columns that they may not write, and what a room does around the
+//! writes of its tables: the lock before, the checks and the work after.
 
 use std::sync::{Arc, Weak};
 

@@ -14,7 +14,7 @@ const DROPPED: &str = "What you typed meanwhile is dropped.";
 const NOTHING_OPENED: &str = "What you typed meanwhile is dropped: nothing opened for it.";
 
 /// A read that a key asked for.
-pub(super) struct Ahead {
+pub(super) struct TypeAhead {
     pub(super) ticket: u64,
     /// The screen that asked.
     screen: u64,
@@ -25,26 +25,26 @@ pub(super) struct Ahead {
 impl Model {
     /// Keeps what is typed from now on for what this call opens.
     pub(super) fn wait_for(&mut self, ticket: u64, screen: u64) {
-        self.ahead = Some(Ahead { ticket, screen, since: self.now, typed: Vec::new() });
+        self.type_ahead = Some(TypeAhead { ticket, screen, since: self.now, typed: Vec::new() });
     }
 
     /// Whether the screen on top waits for something that one of its keys asked for.
-    fn reads_ahead(&self) -> bool {
+    fn is_awaiting(&self) -> bool {
         let top = self.stack.last().map_or(0, |shown| shown.id);
-        self.over.is_empty() && self.ahead.as_ref().is_some_and(|ahead| ahead.screen == top)
+        self.over.is_empty() && self.type_ahead.as_ref().is_some_and(|ahead| ahead.screen == top)
     }
 
     /// Keeps a key or a paste for what is being read; Esc stops waiting. False: nothing
     /// is being read.
     pub(super) fn buffer_key(&mut self, msg: &Msg) -> bool {
-        if !self.reads_ahead() {
+        if !self.is_awaiting() {
             return false;
         }
-        let Some(ahead) = &mut self.ahead else { return false };
+        let Some(ahead) = &mut self.type_ahead else { return false };
         match msg {
             Msg::Key(Key { code: KeyCode::Esc, .. }) => {
                 let ticket = ahead.ticket;
-                self.ahead = None;
+                self.type_ahead = None;
                 self.pending.remove(&ticket);
                 self.forgotten.push(ticket);
                 self.tell(Role::Plain, "Stopped: nothing is opened.");
@@ -61,11 +61,11 @@ impl Model {
     /// The reply has come: passes the kept keys to what it opened. `over`: how many windows were
     /// open before; `ticket`: the last ticket given out before.
     pub(super) fn replay_keys(&mut self, over: usize, ticket: u64) -> Vec<Effect> {
-        let Some(mut ahead) = self.ahead.take() else { return Vec::new() };
+        let Some(mut ahead) = self.type_ahead.take() else { return Vec::new() };
         // The reply has led to another read.
         if let Some((next, _)) = self.pending.range(ticket + 1..).find(|(_, one)| one.opens()) {
             ahead.ticket = *next;
-            self.ahead = Some(ahead);
+            self.type_ahead = Some(ahead);
             return Vec::new();
         }
         if self.over.len() <= over {
@@ -97,13 +97,13 @@ impl Model {
 
     /// Whether the next kept key has a target: something that opened, or is being read.
     fn is_for_typed(&self, over: usize) -> bool {
-        !self.is_asked() && (self.over.len() > over || self.reads_ahead())
+        !self.is_asked() && (self.over.len() > over || self.is_awaiting())
     }
 
     /// Drops the kept keys after [`LONGEST_MS`].
     pub(super) fn end_wait(&mut self) {
         let now = self.now;
-        if let Some(ahead) = self.ahead.take_if(|ahead| now - ahead.since >= LONGEST_MS) {
+        if let Some(ahead) = self.type_ahead.take_if(|ahead| now - ahead.since >= LONGEST_MS) {
             self.drop_typed(&ahead.typed, NOTHING_OPENED);
         }
     }
