@@ -47,8 +47,9 @@ mod tests {
         "a.phtml", "a.php.txt", "a.txt", "a", "a.php?x=1", "a.php#x", "a.php;id", "a.php|id",
         "$(id).php", "`id`.php", "~/a.php", "~.php", "*.php", "?.php", "[a].php", "%2e%2e/a.php",
         "..%2fa.php", "a%00.php", "..\\a.php", "x\\a.php", "C:\\a.php", "C:/a.php",
-        "file:///a.php", "php://stdin.php", "/etc/passwd", "/proc/self/environ", "ａ.php", "а.php",
-        "a\u{301}.php", "a\u{200b}.php", "\u{202e}php.a", "a\u{2215}b.php", "a\u{ff0f}b.php",
+        "file:///a.php", "php://stdin.php", "/etc/passwd", "/proc/self/environ", "\u{ff41}.php",
+        "\u{430}.php", "a\u{301}.php", "a\u{200b}.php", "\u{202e}php.a", "a\u{2215}b.php",
+        "a\u{ff0f}b.php",
     ];
 
     #[test]
