@@ -62,7 +62,7 @@ impl Flags {
 }
 
 /// What an empty flag means.
-pub(crate) const EMPTY: &str = "An empty value is null";
+pub(crate) const EMPTY: &str = "An empty value is null where the column may be empty";
 /// Why nothing was sent.
 pub(crate) const NO_CHANGE: &str =
     "nothing is to be changed: name a column, such as --active false";
@@ -79,13 +79,18 @@ pub(crate) fn flag(column: &ResourceColumn, is_required: bool) -> Arg {
             .value_name("true|false")
             .hide_possible_values(true)
             .value_parser(PossibleValuesParser::new(["true", "false"])),
-        ("date", _) => arg.value_name("YYYY-MM-DD"),
+        ("date", _) => arg.value_name("YYYY-MM-DD").value_parser(day),
         (_, []) => arg.value_name(column.name.to_ascii_uppercase()),
         (_, allowed) => {
             let values: Vec<String> = allowed.iter().map(ToString::to_string).collect();
             arg.value_name("N").value_parser(PossibleValuesParser::new(values))
         }
     }
+}
+
+/// A day, or an empty text.
+fn day(text: &str) -> Result<String, String> {
+    if text.is_empty() { Ok(String::new()) } else { input::day(text) }
 }
 
 /// The values that flags give to these columns.

@@ -30,7 +30,7 @@ use crate::{
     request::{Canonical, bad},
     streams::Streams,
     success::{Answers, Success},
-    wire::Data,
+    wire::{Data, Operation},
 };
 
 /// How long a repeated request waits for the first one to finish.
@@ -306,15 +306,15 @@ impl<'a> Call<'a> {
         Ok(())
     }
 
-    /// Whether the caller may read the row `id` at `path`. Callers that may only write see nothing
-    /// but the id.
-    pub(crate) fn may_read(&self, path: &str, id: i64) -> bool {
-        self.caller().may_read_row(self.cms, path, id)
+    /// Whether the caller may read the row `id` by the operation `O`. Callers that may only write
+    /// see nothing but the id.
+    pub(crate) fn may_read<O: Operation>(&self, id: i64) -> bool {
+        self.caller().may_read_row::<O>(self.cms, id)
     }
 
-    /// The row at `path` that a write made or changed, if the caller may read it; otherwise its id.
-    pub(crate) fn shown<T: Serialize>(&self, path: &str, id: i64, data: T) -> Success<Data<T>> {
-        match self.may_read(path, id) {
+    /// The row that a write made or changed, if the caller may read it by `O`; otherwise its id.
+    pub(crate) fn shown<O: Operation, T: Serialize>(&self, id: i64, data: T) -> Success<Data<T>> {
+        match self.may_read::<O>(id) {
             true => Data { data }.into(),
             false => Success::only_id(id),
         }
@@ -322,14 +322,13 @@ impl<'a> Call<'a> {
 
     /// As [`Call::shown`], for a row with a secret that only this reply holds. Callers that may
     /// not read the row get its id and the secret.
-    pub(crate) fn shown_once<T: Serialize>(
+    pub(crate) fn shown_once<O: Operation, T: Serialize>(
         &self,
-        path: &str,
         id: i64,
         data: T,
         (name, secret): (&str, &str),
     ) -> Result<Success<T>> {
-        if self.may_read(path, id) {
+        if self.may_read::<O>(id) {
             return Ok(data.into());
         }
         let only = json!({"data": {"id": id, name: secret}});

@@ -7,12 +7,7 @@ use cms_core::{
     keys::KeyHolder,
 };
 
-/// The operation that reads records.
-const ITEM: (&str, &str) = ("GET", "/api/backend/item");
-
-const WEBHOOKS: &str = "/api/backend/webhooks";
-
-const FUNNELS: &str = "/api/backend/formfunnel";
+use crate::wire::{self, Operation};
 
 /// Who calls.
 #[derive(Clone, Debug)]
@@ -140,21 +135,24 @@ impl Caller {
 
     /// Whether the caller may call an operation beyond this request, with these parameters. The
     /// permission of users is that of the route.
-    fn may(&self, cms: &Cms, (method, path): (&str, &str), query: &[(&str, &str)]) -> bool {
-        let value_of =
-            |name: &str| query.iter().find(|(one, _)| *one == name).map(|(_, value)| *value);
+    fn may<O: Operation>(&self, cms: &Cms, query: &[(&str, &str)]) -> bool {
+        let (method, path) = (O::METHOD, O::PATH);
         match self {
             Self::Operator => true,
             Self::Key(key) => {
-                let query = query.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-                let query: Vec<(String, String)> = query.collect();
+                let action = O::ACTION.map(|action| ("action", action));
+                let query = action.into_iter().chain(query.iter().copied());
+                let query: Vec<(String, String)> =
+                    query.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
                 let call = access::KeyCall { method, path, query: &query, body_table: None };
                 key.rights.iter().any(|right| right.allows(&call))
             }
             _ => self.user_rights().is_some_and(|rights| {
-                let (endpoints, action) = (cms.access().all(), value_of("action"));
-                let route = endpoints.iter().find(|one| one.path == path && one.action == action);
-                let table = value_of("table");
+                let endpoints = cms.access().all();
+                let mut at_path = endpoints.iter().filter(|one| one.path == path);
+                let route = at_path.find(|one| one.action == O::ACTION);
+                let table =
+                    query.iter().find(|(name, _)| *name == "table").map(|(_, value)| *value);
                 route.is_some_and(|route| cms.allows(rights, route.access, method, table))
             }),
         }
@@ -163,53 +161,52 @@ impl Caller {
     /// Whether the caller may read a content table. Handlers ask this for tables that the address
     /// does not name.
     pub(crate) fn may_read(&self, cms: &Cms, table: &str) -> bool {
-        self.may(cms, ITEM, &[("table", table)])
+        self.may::<wire::item::Read>(cms, &[("table", table)])
     }
 
     /// Whether the caller may read a record with all its columns; only then do replies to
     /// writes show it.
     pub(crate) fn may_read_record(&self, cms: &Cms, table: &str, id: &str) -> bool {
-        self.may(cms, ITEM, &[("table", table), ("id", id)])
+        self.may::<wire::item::Read>(cms, &[("table", table), ("id", id)])
     }
 
     /// Whether the caller may subscribe to every event, and thus see payloads: records
     /// of every table.
     pub(crate) fn may_see_payloads(&self, cms: &Cms) -> bool {
-        self.may(cms, ("POST", WEBHOOKS), &[])
+        self.may::<wire::webhooks::Create>(cms, &[])
     }
 
     /// Whether the caller may read all webhooks.
     pub(crate) fn may_see_webhooks(&self, cms: &Cms) -> bool {
-        self.may(cms, ("GET", WEBHOOKS), &[])
+        self.may::<wire::webhooks::Read>(cms, &[])
     }
 
     /// Whether the caller may see the inbox of funnels. Callers that may only change submissions
     /// learn nothing of their content.
     pub(crate) fn may_see_inbox(&self, cms: &Cms) -> bool {
-        self.may(cms, ("GET", FUNNELS), &[("action", "submissions")])
+        self.may::<wire::inbox::Submissions>(cms, &[])
     }
 
     /// Whether the caller may see funnels.
     pub(crate) fn may_see_funnels(&self, cms: &Cms) -> bool {
-        self.may(cms, ("GET", FUNNELS), &[("action", "list")])
+        self.may::<wire::funnels::List>(cms, &[])
     }
 
     /// Whether the caller may check a funnel that is not stored.
     pub(crate) fn may_draw_funnels(&self, cms: &Cms) -> bool {
-        self.may(cms, ("POST", FUNNELS), &[("action", "save")])
+        self.may::<wire::funnels::Save>(cms, &[])
     }
 
     /// Whether the caller may read the draft of this page; for None, the draft of any page.
     pub(crate) fn may_see_draft(&self, cms: &Cms, page: Option<i64>) -> bool {
-        let drafts = ("GET", "/api/backend/pagebuilder");
         let page = page.map(|page| page.to_string());
         let query = page.as_deref().map(|page| ("page_id", page));
-        self.may(cms, drafts, query.as_slice())
+        self.may::<wire::pagebuilder::Read>(cms, query.as_slice())
     }
 
-    /// Whether the caller may read the row `id` at `path`.
-    pub(crate) fn may_read_row(&self, cms: &Cms, path: &str, id: i64) -> bool {
-        self.may(cms, ("GET", path), &[("id", id.to_string().as_str())])
+    /// Whether the caller may read the row `id` by the operation `O`.
+    pub(crate) fn may_read_row<O: Operation>(&self, cms: &Cms, id: i64) -> bool {
+        self.may::<O>(cms, &[("id", id.to_string().as_str())])
     }
 
     /// The rows of rights that the caller may pass on to a key.

@@ -13,7 +13,8 @@ pub(super) const METHODS: [&str; 4] = ["GET", "POST", "PATCH", "DELETE"];
 pub struct Endpoints(Arc<ArcSwapOption<Vec<Endpoint>>>);
 
 impl Endpoints {
-    /// Declares all endpoints of an API. A later declaration replaces an earlier one.
+    /// Declares all endpoints of an API. A later declaration replaces an earlier one. The API finds
+    /// here what users may call, so users are refused an endpoint that is not declared.
     pub fn declare(&self, endpoints: Vec<Endpoint>) {
         self.0.store(Some(Arc::new(endpoints)));
     }

@@ -18,7 +18,7 @@ use usage::Usage;
 pub use value::PlainKey;
 
 use crate::{
-    AuditEntry, Change, Code, Error, Page, Result,
+    Change, Code, Error, Page, Result,
     access::{self, Endpoints, KeyCall, Right, holds},
     base::Base,
     db::{Lock, RecordCache},
@@ -134,7 +134,7 @@ impl Keys {
         check_held(held, &key.rights)?;
         key.id = row::insert(change, &key).await?;
         sql::add_value(change, key.id, value.hash()).await?;
-        record(change, "create", key.id, row::COLUMNS).await?;
+        change.audit_row("create", "api_keys", key.id, row::COLUMNS).await?;
         Ok((key, value))
     }
 
@@ -154,7 +154,7 @@ impl Keys {
         let columns = key.apply(patch, &self.0.endpoints)?;
         check_held(held, &key.rights)?;
         row::update(change, &key).await?;
-        record(change, "update", id, &columns).await?;
+        change.audit_row("update", "api_keys", id, &columns).await?;
         Ok(key)
     }
 
@@ -175,7 +175,7 @@ impl Keys {
         key.prefix = value.prefix();
         sql::replace_value(change, id, change.now() + grace_s * 1000, value.hash(), &key.prefix)
             .await?;
-        record(change, "rotate", id, &[]).await?;
+        change.audit_row("rotate", "api_keys", id, &[]).await?;
         Ok((key, value))
     }
 
@@ -193,7 +193,7 @@ impl Keys {
     pub async fn delete(&self, change: &mut Change, held: &[Right], id: i64) -> Result<()> {
         self.changeable(change, held, id).await?;
         sql::delete(change, id).await?;
-        record(change, "delete", id, &[]).await
+        change.audit_row("delete", "api_keys", id, &[]).await
     }
 
     /// The code with which this call would be refused now; None when the key allows the call.
@@ -229,14 +229,4 @@ fn check_held(held: &[Right], asked: &[Right]) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(Code::PermissionDenied, "You can only grant or change rights you hold."))
-}
-
-async fn record(
-    change: &mut Change,
-    action: &'static str,
-    id: i64,
-    columns: &[&str],
-) -> Result<()> {
-    change.touch("api_keys");
-    change.audit(AuditEntry { action, table: "api_keys", id: &id.to_string(), columns }).await
 }

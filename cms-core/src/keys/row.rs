@@ -1,7 +1,7 @@
 //! A key as it is stored, shown, created and changed: its members, their columns and their checks.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::expiry;
 use crate::{
@@ -50,7 +50,7 @@ pub const EDITED: &[ResourceColumn] = &[
     ResourceColumn::new(
         "expires_on",
         "date",
-        "YYYY-MM-DD, the key stops at the start of this day; empty: never",
+        "The key stops at the start of this day; empty: never",
     ),
     ResourceColumn::new("active", "checkbox", "Whether the key works"),
 ];
@@ -235,8 +235,12 @@ pub struct ApiKeyPatch {
     pub revoke: Vec<Right>,
 }
 
-/// Tells `"expires_on": null` from a missing member.
-fn present<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
+/// Tells a member that is null from a missing one.
+fn present<'de, D, T>(value: D) -> Result<Option<Option<T>>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de>,
+{
     Option::deserialize(value).map(Some)
 }
 

@@ -15,6 +15,7 @@ use crate::{
         envelope::Meta,
         events::{Event, ExplainedTo, ListedEvent, Named, ToSubscriptions, WhichMessages},
         parameters::{Listing, NoQuery},
+        webhooks::Read,
     },
 };
 
@@ -52,7 +53,7 @@ pub(crate) async fn explain(
     let (explained, mut page) =
         call.cms.webhooks().explain(&event, data, &listing.paging()).await?;
     // Addresses often hold a receiver's token: show only subscriptions that the caller may read.
-    page.data.retain(|one| call.may_read("/api/backend/webhooks", one.subscription.id));
+    page.data.retain(|one| call.may_read::<Read>(one.subscription.id));
     let total = page.total.filter(|_| call.caller().may_see_webhooks(call.cms));
     let meta = Meta { limit: page.limit, next: page.next, total };
     Ok(ExplainedTo { data: ToSubscriptions { explained, subscriptions: page.data }, meta })

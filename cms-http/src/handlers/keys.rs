@@ -14,12 +14,10 @@ use crate::{
     success::Success,
     wire::{
         Data, Done, OneOrPage, Page,
-        keys::{Answer, Grace, Grantable, PossibleCall, ShownKey},
+        keys::{Answer, Grace, Grantable, PossibleCall, Read, ShownKey},
         parameters::{ById, Listing, NoQuery, OneOrList},
     },
 };
-
-const KEYS: &str = "/api/backend/keys";
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<ApiKey>> {
     let keys = call.cms.keys();
@@ -50,7 +48,7 @@ pub(crate) async fn update(
     let mut change = call.change_of_keys().await?;
     let held = call.caller().rights(call.cms);
     let key = call.cms.keys().update(&mut change, &held, which.id, patch).await?;
-    call.commit(change, call.shown(KEYS, which.id, key), false).await
+    call.commit(change, call.shown::<Read, _>(which.id, key), false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {
@@ -80,7 +78,7 @@ pub(super) fn shown_once(
 ) -> Result<Success<Data<ShownKey>>> {
     let (id, value) = (record.id, value.expose());
     let data = ShownKey { record, key: value.to_owned() };
-    call.shown_once(KEYS, id, Data { data }, ("key", value))
+    call.shown_once::<Read, _>(id, Data { data }, ("key", value))
 }
 
 pub(crate) async fn endpoints(call: &Call<'_>, asked: Listing) -> Result<Page<Grantable>> {

@@ -21,7 +21,7 @@ use crate::{
     wire::{
         Data, Deferred, Done, OneOrPage, Text,
         envelope::Meta,
-        media::{Checking, MediaChange, MediaUses, Removal, Served, UploadInto, WhichMedia},
+        media::{Checking, MediaChange, MediaUses, Read, Removal, Served, UploadInto, WhichMedia},
         parameters::{ById, NoQuery},
     },
 };
@@ -100,7 +100,7 @@ pub(crate) async fn update(
 
 /// A file that was written, if the caller may read it; otherwise its id.
 fn shown_to<T: Serialize>(call: &Call<'_>, id: i64, json: &str) -> Success<T> {
-    match call.may_read("/api/backend/media", id) {
+    match call.may_read::<Read>(id) {
         true => tagged(call, json),
         false => Success::only_id(id),
     }

@@ -10,11 +10,10 @@ use crate::{
     success::Success,
     wire::{
         Data, Done, OneOrPage,
+        origins::Read,
         parameters::{ById, NoQuery, OneOrList},
     },
 };
-
-const ORIGINS: &str = "/api/backend/origins";
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Origin>> {
     let origins = call.cms.origins();
@@ -33,7 +32,7 @@ pub(crate) async fn create(
 ) -> Result<Success<Data<Origin>>> {
     let mut change = call.change().await?;
     let made = call.cms.origins().create(&mut change, new).await?;
-    call.commit(change, call.shown(ORIGINS, made.id, made), false).await
+    call.commit(change, call.shown::<Read, _>(made.id, made), false).await
 }
 
 pub(crate) async fn update(
@@ -43,7 +42,7 @@ pub(crate) async fn update(
 ) -> Result<Success<Data<Origin>>> {
     let mut change = call.change().await?;
     let origin = call.cms.origins().update(&mut change, which.id, patch).await?;
-    call.commit(change, call.shown(ORIGINS, which.id, origin), false).await
+    call.commit(change, call.shown::<Read, _>(which.id, origin), false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {

@@ -11,10 +11,9 @@ use crate::{
     wire::{
         Data, Done, OneOrPage,
         parameters::{ById, NoQuery, OneOrList},
+        user_groups::Read,
     },
 };
-
-const GROUPS: &str = "/api/backend/user_groups";
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Group>> {
     let accounts = call.cms.accounts();
@@ -34,7 +33,7 @@ pub(crate) async fn create(
     let mut change = call.change_of_users().await?;
     let made =
         call.cms.accounts().create_group(&mut change, &call.caller().permissions(), &new).await?;
-    call.commit(change, call.shown(GROUPS, made.id, made), false).await
+    call.commit(change, call.shown::<Read, _>(made.id, made), false).await
 }
 
 pub(crate) async fn update(
@@ -48,7 +47,7 @@ pub(crate) async fn update(
         .accounts()
         .update_group(&mut change, &call.caller().permissions(), which.id, &patch)
         .await?;
-    call.commit(change, call.shown(GROUPS, which.id, group), false).await
+    call.commit(change, call.shown::<Read, _>(which.id, group), false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {

@@ -11,11 +11,9 @@ use crate::{
     wire::{
         Data, Done, NoBody, OneOrPage, Page,
         parameters::{ById, NoQuery},
-        users::{OfUser, RecoveryCodes, WhichSessions, WhichUsers},
+        users::{OfUser, Read, RecoveryCodes, WhichSessions, WhichUsers},
     },
 };
-
-const USERS: &str = "/api/backend/users";
 
 pub(crate) async fn read(call: &Call<'_>, asked: WhichUsers) -> Result<OneOrPage<User>> {
     let accounts = call.cms.accounts();
@@ -43,7 +41,7 @@ pub(crate) async fn create(
     let mut change = call.change_of_users().await?;
     let held = call.caller().permissions();
     let made = accounts.create_user(&mut change, &held, &new, password).await?;
-    call.commit(change, call.shown(USERS, made.id, made), false).await
+    call.commit(change, call.shown::<Read, _>(made.id, made), false).await
 }
 
 pub(crate) async fn update(
@@ -65,7 +63,7 @@ pub(crate) async fn update(
     let mut change = call.change_of_users().await?;
     let held = call.caller().permissions();
     let user = accounts.update_user(&mut change, &held, id, &patch, password).await?;
-    call.commit(change, call.shown(USERS, id, user), false).await
+    call.commit(change, call.shown::<Read, _>(id, user), false).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {

@@ -18,14 +18,11 @@ use crate::{
         keys::Grace,
         parameters::{ById, NoQuery, OneOrList},
         webhooks::{
-            Activated, Activation, Held, OfStatus, Queued, Redelivery, RedeliveryFilter, Removed,
-            ShownSubscription, WhichDeliveries, WhichJobs,
+            Activated, Activation, Held, OfStatus, Queue, Queued, Read, Redelivery,
+            RedeliveryFilter, Removed, ShownSubscription, WhichDeliveries, WhichJobs,
         },
     },
 };
-
-const WEBHOOKS: &str = "/api/backend/webhooks";
-const QUEUE: &str = "/api/backend/webhooks/queue";
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Subscription>> {
     let webhooks = call.cms.webhooks();
@@ -48,7 +45,7 @@ pub(crate) async fn create(
     let (record, secret) = webhooks.create(&mut change, new).await?;
     let (id, secret) = (record.id, secret.expose());
     let made = noted(ShownSubscription { record, secret: secret.to_owned() }, warning);
-    call.commit(change, call.shown_once(WEBHOOKS, id, made, ("secret", secret))?, true).await
+    call.commit(change, call.shown_once::<Read, _>(id, made, ("secret", secret))?, true).await
 }
 
 pub(crate) async fn update(
@@ -63,7 +60,7 @@ pub(crate) async fn update(
     };
     let mut change = call.change().await?;
     let (subscription, left) = webhooks.update(&mut change, which.id, patch).await?;
-    let made = match call.may_read(WEBHOOKS, which.id) {
+    let made = match call.may_read::<Read>(which.id) {
         true => noted(subscription, warning.into_iter().chain(left)).into(),
         false => {
             let left = left.map(|left| FieldError { message: REMOVED.to_owned(), ..left });
@@ -99,7 +96,7 @@ pub(crate) async fn rotate(
         call.cms.webhooks().rotate_secret(&mut change, which.id, grace.grace_s).await?;
     let (id, secret) = (record.id, secret.expose());
     let data = ShownSubscription { record, secret: secret.to_owned() };
-    call.commit(change, call.shown_once(WEBHOOKS, id, Data { data }, ("secret", secret))?, true)
+    call.commit(change, call.shown_once::<Read, _>(id, Data { data }, ("secret", secret))?, true)
         .await
 }
 
@@ -111,7 +108,7 @@ pub(crate) async fn activate(
     let mut change = call.change().await?;
     let replay = activation.held == Held::Replay;
     let (record, held) = call.cms.webhooks().activate(&mut change, which.id, replay).await?;
-    call.commit(change, call.shown(WEBHOOKS, which.id, Activated { record, held }), false).await
+    call.commit(change, call.shown::<Read, _>(which.id, Activated { record, held }), false).await
 }
 
 pub(crate) async fn ping(call: &Call<'_>, which: ById, _: NoBody) -> Result<Data<Pinged>> {
@@ -149,13 +146,13 @@ pub(crate) async fn purge(call: &Call<'_>, which: OfStatus) -> Result<Success<Da
 pub(crate) async fn retry(call: &Call<'_>, which: ById, _: NoBody) -> Result<Success<Data<Job>>> {
     let mut change = call.change().await?;
     let job = call.cms.webhooks().retry_now(&mut change, which.id).await?;
-    call.commit(change, call.shown(QUEUE, which.id, job), false).await
+    call.commit(change, call.shown::<Queue, _>(which.id, job), false).await
 }
 
 pub(crate) async fn cancel(call: &Call<'_>, which: ById, _: NoBody) -> Result<Success<Data<Job>>> {
     let mut change = call.change().await?;
     let job = call.cms.webhooks().cancel(&mut change, which.id).await?;
-    call.commit(change, call.shown(QUEUE, which.id, job), false).await
+    call.commit(change, call.shown::<Queue, _>(which.id, job), false).await
 }
 
 pub(crate) async fn deliveries(

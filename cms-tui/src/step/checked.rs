@@ -59,12 +59,24 @@ pub(crate) struct Patch {
     pub(crate) has_undo: bool,
 }
 
-/// Whether a member is as the user saw it. Of a value that a list has cut, only its
-/// beginning counts.
+/// Whether a member is as the user saw it. Of a text that a list has cut, only its beginning
+/// counts, also within a list or an object.
 fn is_same(seen: &Json, now: &Json) -> bool {
-    seen == now
-        || matches!((seen.as_str().and_then(uncut), now.as_str()),
-            (Some(begin), Some(now)) if now.starts_with(begin))
+    match (seen, now) {
+        (Json::String(seen), Json::String(now)) => {
+            seen == now || uncut(seen).is_some_and(|begin| now.starts_with(begin))
+        }
+        (Json::Array(seen), Json::Array(now)) => {
+            seen.len() == now.len() && seen.iter().zip(now).all(|(seen, now)| is_same(seen, now))
+        }
+        (Json::Object(seen), Json::Object(now)) => {
+            let is_kept = |(name, seen): (&String, &Json)| {
+                now.get(name).is_some_and(|now| is_same(seen, now))
+            };
+            seen.len() == now.len() && seen.iter().all(is_kept)
+        }
+        _ => seen == now,
+    }
 }
 
 impl Checked {
@@ -308,6 +320,24 @@ mod tests {
                 json!({}),
                 json!({"a": "z"}),
                 vec!["a: theirs z · it was xy… (12 KB)"],
+            ),
+            (
+                json!({"a": {"de": ["xy… (0 KB)", 1]}}),
+                json!({}),
+                json!({"a": {"de": ["xyz", 1]}}),
+                vec![],
+            ),
+            (
+                json!({"a": {"de": "xy… (0 KB)"}}),
+                json!({}),
+                json!({"a": {"de": "xyz", "en": ""}}),
+                vec!["a: theirs {\"de\":\"xyz\",\"en\":\"\"} · it was {\"de\":\"xy… (0 KB)\"}"],
+            ),
+            (
+                json!({"a": ["x"]}),
+                json!({}),
+                json!({"a": []}),
+                vec!["a: theirs [] · it was [\"x\"]"],
             ),
         ] {
             assert_eq!(checked(seen, wanted).differences(&now), expected, "{now}");

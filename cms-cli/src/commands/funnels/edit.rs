@@ -278,6 +278,7 @@ fn over(found: &FunnelDetail, new: NewFunnel) -> Saved {
     }
     let mut left = Vec::from_iter(&found.email_routings);
     for rule in email_routings.iter_mut().filter_map(Json::as_object_mut) {
+        rule.remove("id");
         let text = |name: &str| rule.get(name).and_then(Json::as_str);
         let event = text("trigger_event").unwrap_or("completed");
         let subject = text("subject").unwrap_or_default();

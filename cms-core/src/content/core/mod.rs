@@ -60,13 +60,16 @@ pub(crate) fn check_caller_write<'n>(
 
 /// What is wrong with a value of the right type, in a column of a core table.
 pub(crate) fn problems(table: &str, column: &str, value: &Json) -> Vec<FieldError> {
-    match table {
+    let mut problems = match table {
         "forms" => forms::problems(column, value),
         "media" => media::problems(column, value),
         "redirects" => redirects::problems(column, value),
         "menu_items" if column == "target" => target_problem(value).into_iter().collect(),
         _ => Vec::new(),
-    }
+    };
+    let declared = resource_column(table, column);
+    problems.extend(declared.and_then(|declared| declared.length_problem(value)));
+    problems
 }
 
 /// Where a link of a menu opens.
@@ -115,7 +118,7 @@ pub struct ResourceColumn {
     pub is_written: bool,
     /// The only values that it may have; none: any.
     pub allowed: &'static [i64],
-    /// Characters of a text at most; None: any number.
+    /// Characters of a text at most, checked on every write; None: any number.
     pub max_length: Option<usize>,
 }
 

@@ -426,7 +426,7 @@ pub(super) async fn keep_users_before(change: &mut Change, bulk: i64) -> Result<
     change.all(statement, args![bulk]).await
 }
 
-/// Has the undo of this bulk change leave out the user.
+/// Makes an undo of this bulk change leave the user out.
 pub(super) async fn forget_before(change: &mut Change, bulk: i64, user: i64) -> Result<()> {
     change.run(FORGET_BEFORE, args![bulk, user]).await.map(drop)
 }

@@ -53,7 +53,14 @@ pub(super) fn right(text: &str) -> Result<Json, String> {
 fn fields(key: &Json) -> Vec<Field> {
     let members = EDITED.iter().map(|one| {
         let column = json!({"name": one.name, "type": one.field_type, "required": one.is_required});
-        let mut field = records::field(&column, &key[one.name], None).hint(one.help);
+        let choice = |value: &i64| (value.to_string(), Json::from(*value));
+        let choices: Vec<_> = one.allowed.iter().map(choice).collect();
+        let choices = Some(&choices).filter(|choices| !choices.is_empty());
+        let mut field = records::field(&column, &key[one.name], choices);
+        field.hint = match one.field_type {
+            "date" => format!("{}. {}", field.hint, one.help),
+            _ => one.help.to_owned(),
+        };
         field.label = label(one.name);
         field
     });
@@ -67,6 +74,7 @@ fn new() -> Step {
     fields.insert(1, rights);
     Form::new("New key", fields, |values| {
         let mut body = values.all.clone();
+        body.retain(|_, value| !value.is_null());
         let rights = values.text("rights");
         let rights = rights.lines().filter(|line| !line.trim().is_empty()).map(right);
         let rights: Result<Vec<_>, _> = rights.collect();
@@ -130,10 +138,8 @@ fn ask_again(row: Json, grace_s: i64) -> Step {
 }
 
 fn expire(row: Json) -> Step {
-    let day = row["expires_on"].as_str().unwrap_or_default();
-    let field = Field::text("expires_on", "Expires", day)
-        .hint("YYYY-MM-DD, the key stops at the start of this day; empty: never");
-    Form::new(format!("When does {} expire?", name(&row)), vec![field], move |values| {
+    let fields = fields(&row).into_iter().filter(|field| field.name == "expires_on").collect();
+    Form::new(format!("When does {} expire?", name(&row)), fields, move |values| {
         let day = values.all["expires_on"].clone();
         let done = match day.as_str() {
             Some(day) => format!("expires on {day}"),
@@ -190,4 +196,29 @@ fn endpoints(reply: Reply) -> Step {
         (Role::Plain, safe(&line).into_owned())
     });
     Step::View(Viewer::new("What rights can name", lines.collect()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_field_of_a_new_key_is_left_out() {
+        let Step::Form(form) = new() else { panic!("no form") };
+        let all = json!({"name": "ci", "expires_on": null, "active": null,
+                         "rights": "GET /api/menu"});
+        let all = all.as_object().cloned().unwrap_or_default();
+        let step = (form.submit)(&Values { all, ..Values::default() });
+        assert!(matches!(step, Step::Call(_)), "null is no state of a key");
+    }
+
+    #[test]
+    fn the_day_of_expiry_is_the_only_field() {
+        let Step::Form(form) = expire(json!({"id": 1, "expires_on": "2099-01-01"})) else {
+            panic!("no form")
+        };
+        let [field] = &form.fields[..] else { panic!("another number of fields") };
+        assert_eq!(field.value(), Ok("2099-01-01".into()));
+        assert!(field.hint.starts_with("YYYY-MM-DD. The key stops"), "{}", field.hint);
+    }
 }

@@ -9,7 +9,8 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
     let row = scene.row.cloned().unwrap_or_default();
     match verb {
         "show" => Step::View(Viewer::json(format!("File {}", id(&row)), &row)),
-        "edit" => edit::form(row),
+        // A list cuts long texts, and the form sends texts back.
+        "edit" => (FILE.again)(&row).then(|reply| edit::form(reply.data)),
         "uses" => {
             let title = format!("{} is in use", name(&row));
             uses(&row)
@@ -106,6 +107,23 @@ fn removed(row: &Json, force: bool) -> Act {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::step::To;
+
+    #[test]
+    fn texts_are_edited_whole() {
+        let row = json!({"id": 7, "file_name": "a.png", "alt": {"en": "A… (0 KB)"}});
+        let step = act("edit", &Scene { row: Some(&row), ..Scene::default() });
+        let Step::Call(Calling { ask, to: To::Next(next), .. }) = step else {
+            panic!("the file is not read")
+        };
+        assert!(ask.line().starts_with("GET /api/backend/media?id=7"), "{}", ask.line());
+        let mut data = row.clone();
+        data["alt"]["en"] = "A bicycle".into();
+        let Step::Form(form) = next(Ok(Reply { data, ..Reply::default() })) else {
+            panic!("no form")
+        };
+        assert_eq!(form.fields[0].value(), Ok("en: A bicycle".into()));
+    }
 
     #[test]
     fn who_deletes_a_file_in_use_reads_where() {
