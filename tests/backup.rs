@@ -18,7 +18,7 @@ use std::{
 use cms_core::{
     Actor, Cms, Code,
     backup::{self, Identities, OnProgress, Restored, Saving, To},
-    items::Query,
+    items::{Query, asc},
     settings::Settings,
 };
 use serde_json::json;
@@ -39,7 +39,8 @@ async fn save(settings: &Settings, path: &Path) -> cms_core::Result<backup::Save
 
 /// As [`save`], and tries whether it can be restored.
 async fn save_tried(settings: &Settings, path: &Path) -> cms_core::Result<backup::SavedBackup> {
-    let how = Saving { verify: true, ..Saving::default() };
+    let mut how = Saving::default();
+    how.verify = true;
     backup::save(settings, To::File(path.to_owned()), how, nobody()).await
 }
 
@@ -57,7 +58,7 @@ async fn write(cms: &Cms, name: &str) {
 
 /// The names that [`write`] has written.
 async fn written(cms: &Cms) -> Vec<String> {
-    let query = Query { sort: vec![("name".to_owned(), false)], limit: 200, ..Query::default() };
+    let query = Query::new().sort(asc("name")).limit(200);
     let list = cms.items().list("settings", &query).await.unwrap();
     let records = list.records().unwrap();
     records.iter().map(|record| record["name"].as_str().unwrap().to_owned()).collect()

@@ -11,7 +11,7 @@ use std::{
 };
 
 use cms_core::{
-    Actor, Builder, Cms, Code, Error,
+    Actor, Builder, Cms, Code, Error, OwnTables,
     db::{Copied, CopyProgress, CopyStep},
     settings::Database,
 };
@@ -316,6 +316,25 @@ async fn tables_of_other_programs_are_moved_first() {
     let done = copied(&source, &target, false).await.unwrap();
     assert_eq!(done.left_out, ["categories", "legacy"]);
     assert_eq!(target.rows("shelves").await, 1);
+}
+
+/// Also those that a foreign key of two columns refers to.
+#[tokio::test]
+async fn tables_of_other_programs_are_found_by_every_foreign_key() {
+    const MAKE: &str = "create table parts (id {{id}}, shop BIGINT, number BIGINT, \
+                        foreign key (shop, number) references theirs (shop, number)) {{strict}}";
+    const PARTS: OwnTables = OwnTables::new("parts", &["parts"], &[MAKE]);
+    let Some([source, target]) = places([false, true]).await else { return };
+    let source = closed(Site::on(source).settings(open).open().await).await;
+    let theirs = "create table theirs (shop bigint, number bigint, primary key (shop, number))";
+    source.run(theirs).await;
+    let own = |all: Builder| all.own_tables(PARTS);
+    let source = closed(Site::on(source).settings(open).with(own).open().await).await;
+    let refused = copied(&source, &target, false).await.unwrap_err();
+    assert_eq!(refused.code(), Code::Conflict, "{refused:?}");
+    assert!(refused.detail().contains("move theirs into the target first"), "{refused}");
+    target.run(theirs).await;
+    assert_eq!(copied(&source, &target, false).await.unwrap().left_out, ["theirs"]);
 }
 
 #[tokio::test]

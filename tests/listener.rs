@@ -2,14 +2,22 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use cms_core::{Error, Result, plugins::EndpointReply};
 use cms_http::{Server, Stop};
+use futures_util::{StreamExt as _, stream};
+use serde_json::json;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::TcpStream,
     task::JoinHandle,
 };
 
-use crate::support::{Site, SiteBuilder};
+use crate::support::{
+    Site, SiteBuilder,
+    plugins::{plugin, program},
+    with,
+};
 
 struct Running {
     address: std::net::SocketAddr,
@@ -91,6 +99,118 @@ async fn a_request_is_answered_and_a_stop_waits_for_it() {
     let address = running.address;
     running.end().await;
     assert!(TcpStream::connect(address).await.is_err());
+}
+
+/// Answers what lies in a socket at the stop, also where nobody has accepted it yet.
+#[tokio::test]
+async fn a_stop_answers_what_has_arrived() {
+    for path in ["/healthz", "/api/settings"] {
+        let running = start(Site::builder().await).await;
+        let ask = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").into_bytes();
+        let mut kept = running.connect().await;
+        kept.write_all(&ask).await.unwrap();
+        assert!(kept.read(&mut [0; 4096]).await.unwrap() > 0);
+        // Nothing is awaited up to the stop, so the service does not run meanwhile.
+        assert_eq!(kept.try_write(&ask).unwrap(), ask.len());
+        let mut fresh = std::net::TcpStream::connect(running.address).unwrap();
+        std::io::Write::write_all(&mut fresh, &ask).unwrap();
+        running.stop.now();
+        fresh.set_nonblocking(true).unwrap();
+        for mut stream in [kept, TcpStream::from_std(fresh).unwrap()] {
+            let mut reply = String::new();
+            stream.read_to_string(&mut reply).await.unwrap();
+            assert!(reply.starts_with("HTTP/1.1 200"), "{path}: {reply}");
+            assert!(reply.contains("connection: close\r\n"), "{path}: {reply}");
+        }
+        running.end().await;
+    }
+}
+
+/// One waits for a place of a full server, others wait to be accepted.
+#[tokio::test]
+async fn a_stop_refuses_whom_it_has_no_place_for() {
+    let builder = Site::builder().await.settings(|s| {
+        s.http.max_connections = 1;
+        // A proxy's connections wait for a place; a network's are refused at once.
+        s.trusted_proxies = vec!["127.0.0.1/32".parse().unwrap()];
+    });
+    let running = start(builder).await;
+    let mut busy = running.connect().await;
+    let head = "POST /api/backend/keys HTTP/1.1\r\nhost: x\r\nconnection: close\r\nx-api-key: ";
+    let rest = "content-type: application/json\r\ncontent-length: 12\r\n\r\n{\"name\"";
+    let ask = format!("{head}{}\r\n{rest}", running.site.admin);
+    busy.write_all(ask.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let ask = b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n";
+    let mut first = running.connect().await;
+    first.write_all(ask).await.unwrap();
+    // The service accepts the first, which then waits.
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let mut waiting = vec![first];
+    for _ in 0..3 {
+        let mut stream = running.connect().await;
+        stream.write_all(ask).await.unwrap();
+        waiting.push(stream);
+    }
+    running.stop.now();
+    for (number, stream) in waiting.iter_mut().enumerate() {
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.unwrap();
+        assert!(reply.starts_with("HTTP/1.1 503"), "{number}: {reply}");
+        assert!(reply.contains("connection: close\r\n"), "{number}: {reply}");
+        assert_eq!(problem(&reply).as_deref(), Some("unavailable"), "{number}: {reply}");
+    }
+    busy.write_all(b":\"x\"}").await.unwrap();
+    let mut reply = String::new();
+    busy.read_to_string(&mut reply).await.unwrap();
+    assert!(reply.starts_with("HTTP/1.1 201"), "{reply}");
+    running.end().await;
+}
+
+#[tokio::test]
+async fn replies_of_a_drain_end_their_connections() {
+    let running = start(Site::builder().await.settings(|s| s.shutdown.drain_s = 1)).await;
+    running.stop.now();
+    // Reads until the service ends the connection.
+    let reply = running.exchange(b"GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n").await;
+    assert!(reply.contains("HTTP/1.1 200") && reply.contains("connection: close"), "{reply}");
+    running.end().await;
+}
+
+/// Only the end of the connection tells a client of HTTP/1.0 that the reply is whole.
+#[tokio::test]
+async fn a_reply_that_breaks_off_ends_with_a_reset() {
+    let endpoint = |name: &str| json!({"modelPath": name, "endpoint": name, "public": true});
+    let endpoints = json!({"endpoints": (["whole", "breaks"].map(endpoint))});
+    let declared = with(plugin("office", [("letters", "a text")]), endpoints);
+    let plugin = program(declared, |handlers| {
+        ["whole", "breaks"].into_iter().fold(handlers, |handlers, name| {
+            handlers.endpoint(name, &[], move |_| async move {
+                let is_whole = name == "whole";
+                let end: Result<Bytes> =
+                    is_whole.then(|| "end".into()).ok_or_else(|| Error::internal("a fault"));
+                // Each part goes out before the next is made.
+                let parts = stream::iter([Ok("begin, ".into()), end]).then(|part| async move {
+                    tokio::task::yield_now().await;
+                    part
+                });
+                Ok(EndpointReply::stream("text/plain", parts.boxed()))
+            })
+        })
+    });
+    let running = start(Site::builder().await.program(plugin)).await;
+    let read = async |path: &str| {
+        let mut stream = running.connect().await;
+        let ask = format!("GET {path} HTTP/1.0\r\nhost: x\r\n\r\n");
+        stream.write_all(ask.as_bytes()).await.unwrap();
+        let mut reply = String::new();
+        stream.read_to_string(&mut reply).await.map(|_| reply).map_err(|error| error.kind())
+    };
+    let whole = read("/api/whole").await.unwrap();
+    assert!(whole.ends_with("\r\n\r\nbegin, end"), "{whole}");
+    let broken = read("/api/breaks").await;
+    assert_eq!(broken, Err(std::io::ErrorKind::ConnectionReset));
+    running.end().await;
 }
 
 #[tokio::test]

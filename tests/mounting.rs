@@ -19,6 +19,7 @@ use tokio::{
 
 use crate::support::{
     Site,
+    media::png,
     people::{PASSWORD, code},
 };
 
@@ -26,16 +27,25 @@ use crate::support::{
 async fn paths_document_and_cookie_are_those_of_the_mount() {
     let mut site = Site::open().await;
     let ana = site.person("ana", json!([])).await;
+    let picture = png(8, 8, 1);
+    let path = site.upload("a.png", &picture).await.data()["path"].as_str().unwrap().to_owned();
     site.api = Api::builder(site.cms.clone()).base("/cms").cookie("shop").build().unwrap();
+    assert!(path.starts_with("/media/"), "{path}");
+    for file in [path.clone(), format!("/cms{path}")] {
+        let served = site.ask(&format!("GET {file}")).expect(200).await;
+        assert!(served.body == picture, "{file} is at both");
+    }
     site.ask("GET /cms/healthz").expect(200).await;
     for elsewhere in ["/healthz", "/cmsapi/pages", "/api/pages?view=home", "/CMS/healthz", "/"] {
         let told = site.ask(&format!("GET {elsewhere}")).refused(404, "not_found").await;
         assert!(told.text().contains("the API is at /cms"), "{elsewhere}: {}", told.text());
     }
     site.ask("GET /cms/cms/healthz").refused(404, "not_found").await;
-    let file = format!("GET /media/aa/{}.png", "b".repeat(62));
-    let told = site.ask(&file).refused(404, "not_found").await;
-    assert!(!told.text().contains("the API is at"), "files are at both: {}", told.text());
+    for base in ["", "/cms"] {
+        let file = format!("GET {base}/media/aa/{}.png", "b".repeat(62));
+        let told = site.ask(&file).refused(404, "not_found").await;
+        assert!(!told.text().contains("the API is at"), "files are at both: {}", told.text());
+    }
 
     let document = site.admin("GET /cms/api/openapi.json").expect(200).await.json();
     assert_eq!(document["servers"], json!([{"url": "/cms"}]));

@@ -181,7 +181,8 @@ async fn queries_say_what_requests_say() {
     assert_eq!((list.total, titles(&next).await[0].as_str()), (Some(44), "Post 1027"));
     let some = Query::new().filter("title", one_of(["Post 7", "Post 9"])).filter("stars", lt(1));
     assert_eq!(titles(&some).await, ["Post 7"]);
-    let wanted = Query { offset: 1, ..Query::new().sort(desc("id")).expand("parent") };
+    let mut wanted = Query::new().sort(desc("id")).expand("parent");
+    wanted.offset = 1;
     let rest: Vec<Post> = posts.stream(wanted).try_collect().await.unwrap();
     assert_eq!((rest.len(), rest[0].id), (1199, 1199));
     let all: Vec<Post> = posts.stream(Query::new().sort(desc("id"))).try_collect().await.unwrap();

@@ -189,6 +189,99 @@ async fn a_server_that_hangs_is_away_also_without_requests() {
 }
 
 #[tokio::test]
+async fn a_user_that_lacks_a_right_is_away_until_it_has_it() {
+    // As the remedy names them.
+    const RIGHTS: &str = "+@scripting +time +hmget +hset +pexpire +del +scan";
+    let Some(redis) = Redis::start() else { return };
+    for rights in ["+@all -@scripting", "+@all -time", "+@all -hmget", "+@all -hset"] {
+        redis.send(&format!("ACL SETUSER cms reset on >pw ~cms:* {rights}"));
+        let site = Site::with(|settings| {
+            on(settings, &redis);
+            let url = redis.url().replace("redis://", "redis://cms:pw@");
+            settings.redis_url = Some(Secret::new(url));
+        })
+        .await;
+        site.ask(SETTINGS).expect(200).await;
+        // Redis can be written and read: nobody may go back and forth.
+        for _ in 0..50 {
+            assert_eq!(state(&site).await, "redis_away", "{rights}");
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let finding = found(&site).await;
+        assert_eq!(finding.level, Level::Error, "{rights}: {finding:?}");
+        assert!(finding.remedy.contains(RIGHTS), "{rights}: {finding:?}");
+        redis.send(&format!("ACL SETUSER cms -@all {RIGHTS}"));
+        becomes(&site, "redis").await;
+        site.cms.limiter().used(None).await.unwrap();
+        site.cms.limiter().reset("ip:127.0.0.1").await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_wrong_password_is_named() {
+    let Some(redis) = Redis::start() else { return };
+    redis.send("ACL SETUSER cms on >pw ~* &* +@all");
+    let site = Site::with(|settings| {
+        on(settings, &redis);
+        let url = redis.url().replace("redis://", "redis://cms:other@");
+        settings.redis_url = Some(Secret::new(url));
+    })
+    .await;
+    site.ask(SETTINGS).expect(200).await;
+    let finding = found(&site).await;
+    assert!(finding.found.contains("refuses the user or password"), "{finding:?}");
+}
+
+#[tokio::test]
+async fn a_key_that_holds_no_bucket_begins_anew() {
+    let Some(redis) = Redis::start() else { return };
+    let site = site(&redis).await;
+    for makes in ["'SET', k, 'x'", "'HSET', k, 'tokens', 'x', 'at', 'y'"] {
+        site.ask(SETTINGS).expect(200).await;
+        let answer = redis.send(&format!(
+            "EVAL \"local all = redis.call('KEYS', '*:public') for _, k in ipairs(all) do \
+             redis.call('DEL', k) redis.call({makes}) end return #all\" 0",
+        ));
+        assert_eq!(answer, ":1");
+        assert_eq!(site.cms.limiter().used(Some("ip:127.0.0.1")).await.unwrap(), [], "{makes}");
+        let reply = site.ask(SETTINGS).expect(200).await;
+        assert_eq!(reply.header("x-ratelimit-remaining"), "99", "{makes}");
+        assert_eq!(site.cms.limiter().state(), "redis", "{makes}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_that_redis_closes_is_replaced() {
+    let Some(redis) = Redis::start() else { return };
+    let site = site(&redis).await;
+    // More than come back until the bucket is looked at.
+    for _ in 0..10 {
+        site.ask(SETTINGS).expect(200).await;
+    }
+    redis.send("CLIENT KILL TYPE normal");
+    assert!(!site.cms.limiter().used(None).await.unwrap().is_empty());
+    redis.send("CLIENT KILL TYPE normal");
+    let finding = found(&site).await;
+    assert_eq!(finding.level, Level::Ok, "{finding:?}");
+    redis.send("CLIENT KILL TYPE normal");
+    site.ask(SETTINGS).expect(200).await;
+    assert_eq!(site.cms.limiter().state(), "redis");
+}
+
+#[tokio::test]
+async fn buckets_are_filled_also_while_redis_is_away() {
+    let Some(mut redis) = Redis::start() else { return };
+    let site = site(&redis).await;
+    redis.stop();
+    becomes(&site, "redis_away").await;
+    site.ask(SETTINGS).expect(200).await;
+    let limiter = site.cms.limiter();
+    assert!(!limiter.used(Some("ip:127.0.0.1")).await.unwrap().is_empty());
+    limiter.reset("ip:127.0.0.1").await.unwrap();
+    assert_eq!(limiter.used(Some("ip:127.0.0.1")).await.unwrap(), []);
+}
+
+#[tokio::test]
 async fn sites_on_one_redis_do_not_count_together() {
     let Some(redis) = Redis::start() else { return };
     let one = site(&redis).await;

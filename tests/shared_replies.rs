@@ -1,6 +1,7 @@
 //! Replies in a real Redis: found by other processes, never old, and nobody waits when it is away.
 
 use std::{
+    panic::{AssertUnwindSafe, resume_unwind},
     sync::Arc,
     time::{Duration, Instant},
 };
@@ -11,10 +12,12 @@ use cms_core::{
     settings::{CacheStore, LimiterStore, Settings},
 };
 use cms_http::{Api, testing::Reply};
+use futures_util::FutureExt as _;
 use serde_json::json;
 
 use crate::support::{
     Redis, Site, TestDatabase, has,
+    log::Log,
     process::{self, Served},
 };
 
@@ -93,12 +96,32 @@ async fn becomes(site: &Site, wanted: &str) {
     }
 }
 
+/// Tries `test` again after a failure during which Redis was late, as on a busy machine: a process
+/// then leaves Redis, and the log reports that.
+async fn in_time(test: impl AsyncFn(&Redis)) {
+    for _ in 0..5 {
+        let Some(redis) = Redis::start() else { return };
+        let log = Log::begin();
+        let ended = AssertUnwindSafe(test(&redis)).catch_unwind().await;
+        let is_late = log.end().contains("redis is away");
+        match ended {
+            Ok(()) => return,
+            Err(_) if is_late => {}
+            Err(panic) => resume_unwind(panic),
+        }
+    }
+    panic!("Redis is late again and again");
+}
+
 #[tokio::test]
 async fn what_one_process_has_made_another_finds() {
-    let Some(redis) = Redis::start() else { return };
-    let one = site(&redis).await;
+    in_time(one_makes_another_finds).await;
+}
+
+async fn one_makes_another_finds(redis: &Redis) {
+    let one = site(redis).await;
     let first = one.ask(SETTINGS).expect(200).await;
-    let two = beside(&one, &redis, 77).await;
+    let two = beside(&one, redis, 77).await;
     two.clock.advance(2_000);
     let sent = two.cms.db().statements_sent();
     let of_page = |site: &Site| site.ask(SETTINGS).header("origin", "http://h").header("host", "h");
@@ -236,7 +259,16 @@ async fn two_processes_and_a_redis_that_dies_and_comes_back() {
         let state = reply.lines().find_map(|line| line.strip_prefix("x-cache: "));
         state.unwrap_or(&reply).to_owned()
     };
-    assert_eq!([cache(&one, 1), cache(&two, 1)], ["MISS", "HIT"]);
+    // On a busy machine Redis may be late: ask for other replies then.
+    let becomes_shared = |mut n: u32| {
+        let began = Instant::now();
+        while [cache(&one, n), cache(&two, n)] != ["MISS", "HIT"] {
+            assert!(began.elapsed() < Duration::from_secs(20), "the replies are not shared");
+            std::thread::sleep(Duration::from_millis(100));
+            n += 1;
+        }
+    };
+    becomes_shared(100);
     redis.stop();
     assert_eq!([cache(&one, 2), cache(&one, 2), cache(&two, 2)], ["MISS", "HIT", "MISS"]);
     for served in [&one, &two] {
@@ -249,7 +281,7 @@ async fn two_processes_and_a_redis_that_dies_and_comes_back() {
         std::thread::sleep(Duration::from_millis(10));
     }
     println!("with redis after {:?}", began.elapsed());
-    assert_eq!([cache(&one, 3), cache(&two, 3)], ["MISS", "HIT"]);
+    becomes_shared(100_000);
     let (_, log) = one.terminate();
     assert!(log.contains("redis is away"), "{log}");
 }

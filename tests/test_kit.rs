@@ -94,7 +94,7 @@ async fn a_program_is_tested_from_its_events_to_its_mails() {
 }
 
 #[tokio::test]
-#[should_panic(expected = "the site has work after 100 rounds")]
+#[should_panic(expected = "the site has work after 50 rounds")]
 async fn work_without_end_is_told() {
     let site = TestSite::builder().await.plugin(Notes).open().await;
     site.make(1, |_| Note { id: 0, text: "loop".to_owned() }).await;

@@ -2,7 +2,7 @@
 //! both engines.
 //!
 //! What the API answers is kept in `third_party/golden`, one file for both engines;
-//! `UPDATE_GOLDEN=1` rewrites it.
+//! `CMS_WRITE_DOCS=1` rewrites it.
 
 mod declare;
 mod postgres;
@@ -63,7 +63,7 @@ impl Sample {
 
     fn golden(self, file: &str, found: &str) {
         let path = Self::folder().join("golden").join(self.name()).join(file);
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        if std::env::var_os("CMS_WRITE_DOCS").is_some() {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             return std::fs::write(path, found).unwrap();
         }

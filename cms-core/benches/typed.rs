@@ -89,8 +89,8 @@ async fn main() -> Result<ExitCode> {
     change.commit().await?;
 
     // The columns that the type has, as its reads ask for them.
-    let names = ["id", "title", "body", "stars", "price", "shown"].map(str::to_owned).to_vec();
-    let same = |query: Query| Query { fields: names.clone(), ..query };
+    let names = ["id", "title", "body", "stars", "price", "shown"];
+    let same = |query: Query| query.fields(names);
     let mut all_met = true;
     for limit in [20, 500] {
         let page = same(Query::new().sort(desc("id")).limit(limit));

@@ -24,6 +24,7 @@ use crate::{
     reply::{Reply, status_of},
     request_id::{REQUEST_ID, RequestIds, RequestName},
     routes::{self, Declared},
+    wire::{self, Operation as _},
 };
 
 const PRIVATE: HeaderValue = HeaderValue::from_static("private, no-cache");
@@ -107,6 +108,11 @@ impl Api {
     /// this before a server shuts down. Requests that still arrive are answered.
     pub fn stop_soon(&self) {
         self.0.kept.stopping.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the server is about to stop.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.0.kept.stopping.load(Ordering::Relaxed)
     }
 
     /// Ends all event streams, and those that are opened later. Call this when a server shuts
@@ -254,7 +260,7 @@ impl Api {
             .await
             .unwrap_or_else(|panic| Err(Error::of_panic("answering a request", &*panic)));
         let reply = outcome.unwrap_or_else(|error| {
-            let drains = kept.stopping.load(Ordering::Relaxed) && visit.request.path == "/readyz";
+            let drains = self.is_stopping() && visit.request.path == "/readyz";
             cause = log_failure(&error, &name, drains).filter(|_| operator);
             if let Some(client) = visit.known_client() {
                 kept.refusals.note(client, error.code(), cms.clock().now());
@@ -266,9 +272,8 @@ impl Api {
             .unwrap_or_else(|error| Reply::problem(&error, name.id()));
         let Reply { status, mut headers, body, reads } = found.add_headers(reply);
         let request = &visit.request;
-        let is_private = request.path.starts_with("/api/backend/");
-        if is_private || !matches!(found.caller, Caller::Anonymous) {
-            headers.entry(header::CACHE_CONTROL).or_insert(PRIVATE);
+        if let Some(control) = cache_control(&request.path, &found.caller, status) {
+            headers.entry(header::CACHE_CONTROL).or_insert(control);
         }
         headers.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         headers.insert(REQUEST_ID, name.header());
@@ -284,6 +289,17 @@ impl Api {
     }
 }
 
+/// The `Cache-Control` of a reply that has none of its own. None: a shared cache may keep it.
+fn cache_control(path: &str, caller: &Caller, status: StatusCode) -> Option<HeaderValue> {
+    if ["/healthz", "/readyz", "/metrics"].contains(&path) {
+        return Some(HeaderValue::from_static("no-store"));
+    }
+    // A refusal of one caller must not close the address for others.
+    let is_refused = status.is_client_error() || status.is_server_error();
+    let is_by_caller = path == wire::openapi::Read::PATH || path.starts_with("/api/backend/");
+    (is_refused || is_by_caller || !matches!(caller, Caller::Anonymous)).then_some(PRIVATE)
+}
+
 /// Logs a failure of the service under the id of its request, and returns its cause. `drains`:
 /// the request was `/readyz` during a shutdown, where a 503 is expected.
 fn log_failure(error: &Error, name: &RequestName, drains: bool) -> Option<Cause> {
@@ -293,9 +309,10 @@ fn log_failure(error: &Error, name: &RequestName, drains: bool) -> Option<Cause>
     let why = std::error::Error::source(error);
     let (id, trace) = (name.id(), name.trace());
     match (error.code(), why) {
-        // The caller met a limit: a flood of such requests must not flood the log.
+        // The caller met a limit: a flood of such requests must not flood the log. A hook that took
+        // too long has a warning of its own.
         (Code::Unavailable, None) if error.retry_after_s().is_some() => {
-            tracing::debug!(id, %error, "no room");
+            tracing::debug!(id, %error, "unavailable for now");
         }
         (Code::Unavailable, None) if drains => tracing::debug!(id, %error, "stopping"),
         // The log already has the output of the script.

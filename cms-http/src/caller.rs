@@ -133,8 +133,7 @@ impl Caller {
         }
     }
 
-    /// Whether the caller may call an operation beyond this request, with these parameters. The
-    /// permission of users is that of the route.
+    /// Whether the caller may call an operation beyond this request, with these parameters.
     fn may<O: Operation>(&self, cms: &Cms, query: &[(&str, &str)]) -> bool {
         let (method, path) = (O::METHOD, O::PATH);
         match self {
@@ -148,12 +147,8 @@ impl Caller {
                 key.rights.iter().any(|right| right.allows(&call))
             }
             _ => self.user_rights().is_some_and(|rights| {
-                let endpoints = cms.access().all();
-                let mut at_path = endpoints.iter().filter(|one| one.path == path);
-                let route = at_path.find(|one| one.action == O::ACTION);
-                let table =
-                    query.iter().find(|(name, _)| *name == "table").map(|(_, value)| *value);
-                route.is_some_and(|route| cms.allows(rights, route.access, method, table))
+                let table = query.iter().find(|(name, _)| *name == "table");
+                cms.allows(rights, O::ACCESS, method, table.map(|(_, value)| *value))
             }),
         }
     }

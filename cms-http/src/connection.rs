@@ -28,6 +28,8 @@ use crate::{
     lingering_close::{LingeringClose, raw},
 };
 
+const CLOSE: HeaderValue = HeaderValue::from_static("close");
+
 /// A connection with its peer, its activity and its place.
 pub(crate) struct Connection {
     pub(crate) api: Api,
@@ -43,17 +45,27 @@ impl Connection {
         let (own, asked) = (activity.clone(), api.clone());
         let service = service_fn(move |request: Request<Incoming>| {
             own.begin();
-            let (answered, own) = (answer(&asked, peer, &own, request), own.clone());
+            let is_old = request.version() < Version::HTTP_11;
+            let answered = answer(&asked, peer, &own, request);
+            let (asked, own) = (asked.clone(), own.clone());
             async move {
                 let mut response = answered.await;
                 own.set_answering(false);
-                response.body_mut().map_parts(|parts| idle_reaper::made_by(own, parts));
+                let headers = response.headers_mut();
+                if asked.is_stopping() {
+                    headers.insert(header::CONNECTION, CLOSE);
+                }
+                let is_open_ended = is_old && !headers.contains_key(header::CONTENT_LENGTH);
+                response.body_mut().map_parts(|parts| {
+                    own.set_open_ended(is_open_ended);
+                    idle_reaper::made_by(own, parts)
+                });
                 Ok::<_, Infallible>(response)
             }
         });
-        let stream = LingeringClose::new(stream, api.clone(), activity.clone(), slot);
-        let mut connection = builder.serve_connection(TokioIo::new(stream), service);
         let stopped = stop.clone();
+        let stream = LingeringClose::new(stream, api.clone(), activity.clone(), slot, stop.clone());
+        let mut connection = builder.serve_connection(TokioIo::new(stream), service);
         let mut wakes = std::pin::pin!(stop.changed());
         let (mut waits, mut told) = (false, false);
         // The outer `None`: an order ends it.
@@ -64,11 +76,15 @@ impl Connection {
                 let _ = wakes.as_mut().poll(context);
                 activity.wakes(context.waker());
             }
-            if !told && stopped.has_changed().unwrap_or(true) {
+            let stops = !told && stopped.has_changed().unwrap_or(true);
+            let mut polled = Pin::new(&mut connection).poll(context).map(Some);
+            // Only after the poll, which reads what has arrived: hyper ends a connection that
+            // waits for a request, even if the request is there.
+            if polled.is_pending() && stops {
                 told = true;
                 Pin::new(&mut connection).graceful_shutdown();
+                polled = Pin::new(&mut connection).poll(context).map(Some);
             }
-            let polled = Pin::new(&mut connection).poll(context).map(Some);
             if polled.is_pending() && activity.order().is_some() {
                 return std::task::Poll::Ready(None);
             }
@@ -97,7 +113,7 @@ impl Connection {
             let _ = stream.write_all(&late).await;
         }
         // Boxed, so that a connection does not carry the size of this future.
-        Box::pin(stream.close(sends_on, stopped)).await;
+        Box::pin(stream.close(sends_on)).await;
     }
 }
 
@@ -160,7 +176,7 @@ fn answer(
         // A client that asks too often loses its place to others. After a refusal with an unread
         // body hyper ends the connection, so nobody may send on it.
         if status == StatusCode::TOO_MANY_REQUESTS || (is_refused && is_unread) {
-            response.headers_mut().insert(header::CONNECTION, HeaderValue::from_static("close"));
+            response.headers_mut().insert(header::CONNECTION, CLOSE);
         }
         response
     })

@@ -7,10 +7,14 @@ use cms_core::{
     access::{Access, Bounds, KeyCall},
 };
 
-use crate::{caller::Caller, request::Canonical};
+use crate::{
+    caller::Caller,
+    request::Canonical,
+    wire::{Operation as _, openapi},
+};
 
 /// Every caller may read this: it lists what the caller may call.
-pub(crate) const TELLS_RIGHTS: &str = "/api/openapi.json";
+pub(crate) const TELLS_RIGHTS: &str = openapi::Read::PATH;
 
 /// What the body of a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

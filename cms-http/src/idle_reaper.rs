@@ -12,7 +12,7 @@ use std::{
         Arc, Mutex, PoisonError, Weak,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
-    task::Waker,
+    task::{Poll, Waker},
     time::Duration,
 };
 
@@ -38,6 +38,9 @@ pub(crate) struct Activity {
     unread: AtomicBool,
     /// The next part of that body is waited for.
     awaited: AtomicBool,
+    /// The reply under way has no length and is not yet made to its end: only the end of the
+    /// connection tells its client that it is over (HTTP/1.0).
+    open_ended: AtomicBool,
     order: AtomicU8,
     task: AtomicWaker,
 }
@@ -95,6 +98,15 @@ impl Activity {
         self.awaited.store(awaited, Ordering::Relaxed);
     }
 
+    /// Notes whether only the end of the connection ends the reply under way.
+    pub(crate) fn set_open_ended(&self, open_ended: bool) {
+        self.open_ended.store(open_ended, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_open_ended(&self) -> bool {
+        self.open_ended.load(Ordering::Relaxed)
+    }
+
     /// Whether the client has to act: send more of a body, or read a reply.
     fn waits_for_client(&self) -> bool {
         self.awaited.load(Ordering::Relaxed) || self.unsent.load(Ordering::Relaxed)
@@ -145,6 +157,9 @@ pub(crate) fn made_by(activity: Arc<Activity>, mut parts: Parts) -> Parts {
     let poll = move |context: &mut std::task::Context<'_>| {
         let polled = parts.as_mut().poll_next(context);
         activity.set_answering(polled.is_pending());
+        if let Poll::Ready(None) = polled {
+            activity.set_open_ended(false);
+        }
         polled
     };
     stream::poll_fn(poll).boxed()
@@ -458,9 +473,11 @@ mod tests {
         let part = async { receiver.await.map(|()| bytes::Bytes::new()).map_err(Error::internal) };
         let mut parts = made_by(activity.clone(), stream::once(part).boxed());
         let is_answering = || activity.answering.load(Ordering::Relaxed);
+        activity.set_open_ended(true);
         assert!(parts.next().now_or_never().is_none() && is_answering());
         sender.send(()).expect("a receiver");
         assert!(parts.next().await.is_some_and(|part| part.is_ok()) && !is_answering());
-        assert!(parts.next().await.is_none() && !is_answering());
+        assert!(activity.is_open_ended(), "it may still fail");
+        assert!(parts.next().await.is_none() && !is_answering() && !activity.is_open_ended());
     }
 }

@@ -4,6 +4,9 @@
 //! can destroy a reply on its way: the sender of a body that is too large would see "connection
 //! reset" instead of the 413. So what still comes is read and thrown away (RFC 9112, 9.6).
 //!
+//! A reply of HTTP/1.0 without a length ends where its connection ends. If such a reply breaks off,
+//! the connection is reset: otherwise its client would take the part for the whole.
+//!
 //! Hyper refuses what it cannot parse with an empty reply. This stream replaces that reply by one
 //! with a problem document.
 
@@ -17,6 +20,7 @@ use std::{
 };
 
 use http::Response;
+use socket2::SockRef;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf},
     net::TcpStream,
@@ -41,6 +45,9 @@ pub(crate) struct LingeringClose {
     activity: Arc<Activity>,
     /// The place of the connection, held until the socket is closed.
     slot: Arc<ConnectionPermit>,
+    stop: watch::Receiver<bool>,
+    /// Whether a close is a reset now.
+    resets: bool,
     /// The rest of the refusal that replaces hyper's. Hyper counts its own as written.
     refusal: Vec<u8>,
 }
@@ -51,8 +58,38 @@ impl LingeringClose {
         api: Api,
         activity: Arc<Activity>,
         slot: Arc<ConnectionPermit>,
+        stop: watch::Receiver<bool>,
     ) -> Self {
-        Self { stream, api, activity, slot, refusal: Vec::new() }
+        Self { stream, api, activity, slot, stop, resets: false, refusal: Vec::new() }
+    }
+
+    /// Makes a close a reset where only the end of the connection ends the reply.
+    fn guard_open_end(&mut self) {
+        if self.activity.is_open_ended() {
+            self.set_resets(true);
+        }
+    }
+
+    /// Makes a close of the socket a reset, or an orderly end again.
+    fn set_resets(&mut self, resets: bool) {
+        if self.resets != resets {
+            let linger = resets.then_some(Duration::ZERO);
+            let is_set = SockRef::from(&self.stream).set_linger(linger).is_ok();
+            self.resets = if is_set { resets } else { self.resets };
+        }
+    }
+
+    /// Reads what lies in the socket, even if the runtime does not know of it yet.
+    fn read_at_once(&self, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let socket = SockRef::from(&self.stream);
+        match io::Read::read(&mut &*socket, buffer.initialize_unfilled()) {
+            Ok(count) => {
+                buffer.advance(count);
+                Poll::Ready(Ok(()))
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
     }
 
     /// Replaces hyper's own refusal: anything written before the first request was complete.
@@ -90,8 +127,12 @@ impl LingeringClose {
 
     /// Ends our side, then throws away what still comes. `sends_on`: wait even if nothing lies
     /// there yet. Ends early when another connection needs the place, or soon after a stop.
-    pub(crate) async fn close(self, sends_on: bool, mut stop: watch::Receiver<bool>) {
-        let Self { mut stream, api, activity, slot, .. } = self;
+    /// A reply that broke off ends with a reset instead.
+    pub(crate) async fn close(self, sends_on: bool) {
+        let Self { mut stream, api, activity, slot, mut stop, resets, .. } = self;
+        if resets {
+            return;
+        }
         let more_comes = match stream.try_read(&mut [0; 1024]) {
             Ok(count) => count > 0,
             Err(error) => sends_on && error.kind() == io::ErrorKind::WouldBlock,
@@ -163,7 +204,10 @@ impl AsyncRead for LingeringClose {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
-        let read = self.stream().poll_read(context, buffer);
+        let mut read = self.stream().poll_read(context, buffer);
+        if read.is_pending() && self.stop.has_changed().unwrap_or(true) {
+            read = self.read_at_once(buffer);
+        }
         let count = buffer.filled().len() - before;
         if count > 0 {
             self.activity.read(count);
@@ -183,6 +227,7 @@ impl AsyncWrite for LingeringClose {
             return Poll::Ready(Ok(bytes.len()));
         }
         ready!(self.poll_refusal(context))?;
+        self.guard_open_end();
         let written = self.stream().poll_write(context, bytes);
         self.count(written)
     }
@@ -196,6 +241,7 @@ impl AsyncWrite for LingeringClose {
             let first = parts.iter().find(|part| !part.is_empty());
             return self.poll_write(context, first.map_or(&[], |part| part));
         }
+        self.guard_open_end();
         let written = self.stream().poll_write_vectored(context, parts);
         self.count(written)
     }
@@ -208,6 +254,9 @@ impl AsyncWrite for LingeringClose {
         ready!(self.poll_refusal(context))?;
         let flushed = self.stream().poll_flush(context);
         self.activity.sent();
+        if !self.activity.is_open_ended() {
+            self.set_resets(false);
+        }
         flushed
     }
 

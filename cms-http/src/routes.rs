@@ -102,6 +102,12 @@ macro_rules! maybe {
     };
 }
 
+macro_rules! access {
+    ([$access:ident $($area:literal)?]) => {
+        Access::$access $(($area))?
+    };
+}
+
 macro_rules! judges_tags {
     ([]) => {
         false
@@ -120,7 +126,7 @@ macro_rules! routes {
             path: $path,
             action: maybe!([$($action)?]),
             tails: &[$($tail),*],
-            access: Access::$access $(($area))?,
+            access: access!([$access $($area)?]),
             tables: &[$($($table),+)?],
             records: None,
             endpoint: None,
@@ -136,16 +142,21 @@ macro_rules! routes {
             }),+],
         }),*];
 
-        $(operations! { $path [$($action)?] $resource $($method $op [$status $($type)?])+ })*
+        $(operations! {
+            $path [$($action)?] [$access $($area)?] $resource
+            $($method $op [$status $($type)?])+
+        })*
     };
 }
 
 macro_rules! operations {
-    ($path:literal $action:tt $resource:ident $($method:ident $op:ident $kind:tt)+) => {
+    ($path:literal $action:tt $access:tt $resource:ident
+     $($method:ident $op:ident $kind:tt)+) => {
         $(impl Operation for wire::$resource::$op {
             const METHOD: &'static str = stringify!($method);
             const PATH: &'static str = $path;
             const ACTION: Option<&'static str> = maybe!($action);
+            const ACCESS: Access = access!($access);
             const REPLY: ReplyKind = kind!($kind);
 
             fn write(

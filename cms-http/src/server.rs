@@ -3,7 +3,9 @@
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use cms_core::{Code, Descriptors, Error, Work};
+use futures_util::FutureExt as _;
 use hyper::server::conn::http1;
+use socket2::SockRef;
 use tokio::{
     net::{TcpListener, TcpStream},
     sync::{Semaphore, watch},
@@ -28,6 +30,8 @@ const COMPLAINT: Duration = Duration::from_secs(10);
 const MOST_UNSENT: u32 = 128 << 10;
 /// The most refused connections that are closed gently at the same time.
 const MOST_REFUSED: usize = 32;
+/// The most connections that are accepted at a stop: as many as Linux keeps waiting.
+const MOST_QUEUED: usize = 4096;
 /// Bytes of a short header: a head has room for one header for each of these.
 const SHORT_HEADER: usize = 16;
 
@@ -146,16 +150,19 @@ impl Server {
         let work: Vec<_> = work.collect();
         tracing::debug!(?work, "background work begins");
         let background = api.cms().background_of(&work);
+        // This receiver has not seen the close, so neither have its clones: none of them misses it.
+        let (close, untold) = watch::channel(false);
         let mut acceptor = Acceptor {
             listener,
+            builder,
+            stop: untold,
             connections,
             refused: Arc::new(Semaphore::new(MOST_REFUSED)),
             watch,
             api: api.clone(),
             complained: None,
+            waiting: None,
         };
-        // This receiver has not seen the close, so neither have its clones: none of them misses it.
-        let (close, untold) = watch::channel(false);
         let drain = Duration::from_secs(api.cms().settings().shutdown.drain_s);
         let mut stopped = stop.subscribe();
         let drained = async {
@@ -171,19 +178,9 @@ impl Server {
                 accepted = acceptor.accept() => accepted,
                 () = &mut drained => break,
             };
-            let _ = stream.set_nodelay(true);
-            limit_kernel_buffer(&stream);
-            let (activity, slot) = (Arc::new(Activity::default()), Arc::new(slot));
-            let connection = Connection {
-                api: api.clone(),
-                peer,
-                activity: activity.clone(),
-                slot: slot.clone(),
-                stop: untold.clone(),
-            };
-            let connection = tokio::spawn(connection.serve(builder.clone(), stream));
-            acceptor.watch.add(activity, connection.abort_handle(), &slot);
+            acceptor.serve(slot, stream, peer);
         }
+        acceptor.serve_queued();
         let Acceptor { listener, connections, .. } = acceptor;
         drop(listener);
         close.send_replace(true);
@@ -215,7 +212,7 @@ impl Server {
 /// Bytes on their way over the network are not limited, so fast readers lose nothing.
 fn limit_kernel_buffer(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
-    let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(MOST_UNSENT);
+    let _ = SockRef::from(stream).set_tcp_notsent_lowat(MOST_UNSENT);
     #[cfg(not(target_os = "linux"))]
     let _ = stream;
 }
@@ -223,6 +220,9 @@ fn limit_kernel_buffer(stream: &TcpStream) {
 /// Accepts connections and gives them places.
 struct Acceptor {
     listener: TcpListener,
+    builder: http1::Builder,
+    /// Tells each connection to end.
+    stop: watch::Receiver<bool>,
     connections: ConnectionLimits,
     /// Permits for refused connections that are still being closed.
     refused: Arc<Semaphore>,
@@ -230,30 +230,79 @@ struct Acceptor {
     api: Api,
     /// When the log was last told that nothing can be accepted.
     complained: Option<Instant>,
+    /// The accepted connection that waits for a place.
+    waiting: Option<(TcpStream, SocketAddr)>,
 }
 
 impl Acceptor {
     /// The next connection that has a place. Cancel-safe.
     async fn accept(&mut self) -> (ConnectionPermit, TcpStream, SocketAddr) {
         loop {
-            let (stream, peer) = match self.listener.accept().await {
-                Ok(accepted) => accepted,
-                Err(error) => {
-                    self.pause(&error).await;
-                    continue;
+            let Some((_, peer)) = self.waiting else {
+                match self.listener.accept().await {
+                    Ok(accepted) => self.waiting = Some(accepted),
+                    Err(error) => self.pause(&error).await,
                 }
+                continue;
             };
-            match self.slot(peer).await {
+            let slot = self.slot(peer).await;
+            let Some((stream, _)) = self.waiting.take() else { continue };
+            match slot {
                 Ok(slot) => return (slot, stream, peer),
                 Err(refusal) => self.refuse(stream, &refusal),
             }
         }
     }
 
-    /// Sends the refusal. Closes gently while few connections are refused: a reset
-    /// could destroy it.
+    /// Serves a connection.
+    fn serve(&self, slot: ConnectionPermit, stream: TcpStream, peer: SocketAddr) {
+        let _ = stream.set_nodelay(true);
+        limit_kernel_buffer(&stream);
+        let (activity, slot) = (Arc::new(Activity::default()), Arc::new(slot));
+        let connection = Connection {
+            api: self.api.clone(),
+            peer,
+            activity: activity.clone(),
+            slot: slot.clone(),
+            stop: self.stop.clone(),
+        };
+        let connection = tokio::spawn(connection.serve(self.builder.clone(), stream));
+        self.watch.add(activity, connection.abort_handle(), &slot);
+    }
+
+    /// Serves the connection that waits for a place, then those that wait to be accepted: the end
+    /// of the listener would reset them.
+    fn serve_queued(&mut self) {
+        for _ in 0..MOST_QUEUED {
+            let (stream, peer) = match self.waiting.take().map_or_else(|| self.queued(), Ok) {
+                Ok(accepted) => accepted,
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
+                Err(_) => continue,
+            };
+            match self.slot(peer).now_or_never() {
+                Some(Ok(slot)) => self.serve(slot, stream, peer),
+                Some(Err(refusal)) => self.refuse(stream, &refusal),
+                None => {
+                    let refusal = Error::new(Code::Unavailable, "The service is stopping.");
+                    self.refuse(stream, &refusal.retry_after(1));
+                }
+            }
+        }
+    }
+
+    /// A connection that waits to be accepted, even if the runtime does not know of it yet.
+    fn queued(&self) -> std::io::Result<(TcpStream, SocketAddr)> {
+        let (socket, _) = SockRef::from(&self.listener).accept()?;
+        socket.set_nonblocking(true)?;
+        let stream = TcpStream::from_std(socket.into())?;
+        let peer = stream.peer_addr()?;
+        Ok((stream, peer))
+    }
+
+    /// Sends the refusal, even if the runtime does not know of the connection yet. Closes gently
+    /// while few connections are refused: a reset could destroy it.
     fn refuse(&self, stream: TcpStream, refusal: &Error) {
-        let _ = stream.try_write(&raw(self.api.refuse(refusal)));
+        let _ = SockRef::from(&stream).send(&raw(self.api.refuse(refusal)));
         if let Ok(permit) = self.refused.clone().try_acquire_owned() {
             tokio::spawn(async move {
                 lingering_close::close(stream).await;

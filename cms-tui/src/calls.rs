@@ -49,8 +49,7 @@ impl Fault {
 
     /// What is wrong with one field of a form.
     pub(crate) fn at(field: &str, why: String) -> Self {
-        let (field, message) = (field.to_owned(), why.clone());
-        let problem = FieldProblem { field, code: "format".to_owned(), message, node: None };
+        let problem = FieldProblem::new(field, "format", &*why);
         Self { errors: vec![problem], ..Self::new(why) }
     }
 

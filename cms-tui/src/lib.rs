@@ -6,7 +6,7 @@
 //! run      the loop: terminal, calls, events, files
 //! view     draws a model; pure
 //! model    what the interface knows, and how messages change it; pure
-//! screens  one folder for each noun
+//! screens  a folder or a file for each noun
 //! widgets  list, form, menu, question, text
 //! step     what an action or a reply leads to
 //! calls    calls of the API, typed by operation

@@ -66,6 +66,7 @@ impl Plugin for Shop {
             .endpoint("cancel", &[], orders::cancel)
             .before("products", "check", orders::check)
             .before("orders", "take", orders::take)
+            .on_read("products", "ordered", orders::ordered)
             .task("tidy", customers::tidy)
     }
 }

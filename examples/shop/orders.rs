@@ -1,9 +1,11 @@
 //! Products and orders: how customers place, cancel and list orders, and the rules of the stock for
 //! everybody who writes, such as an editor or an import over the API.
 
+use std::collections::BTreeMap;
+
 use cms_core::{
     Code, Error, Result, content,
-    items::{Query, Write, WriteKind, desc, eq},
+    items::{Query, Read, Write, WriteKind, desc, eq},
     mail::{Mail, MailAddress, Subject},
     plugins::{EndpointCall, EndpointReply},
 };
@@ -105,6 +107,22 @@ pub async fn take(mut write: Write<'_>) -> Result<()> {
     }
     if write.kind() == WriteKind::Create {
         write.set("price_cents", price_cents);
+    }
+    Ok(())
+}
+
+/// Adds to each product that the API shows how many of it are ordered. One query serves all
+/// products of a reply.
+pub async fn ordered(read: Read<'_>) -> Result<()> {
+    let ids = read.records.iter().filter_map(|product| product.get("id")?.as_i64());
+    let Some((first, last)) = ids.clone().min().zip(ids.max()) else { return Ok(()) };
+    let sql = "select product_id, cast(sum(amount) as bigint) from orders \
+               where product_id between $1 and $2 and not cancelled group by product_id";
+    let sums = read.cms()?.db().sql(sql).bind(first).bind(last).rows::<(i64, i64)>().await?;
+    let sums: BTreeMap<i64, i64> = sums.into_iter().collect();
+    for product in read.records {
+        let sum = product.get("id").and_then(Json::as_i64).and_then(|id| sums.get(&id));
+        product.insert("ordered".to_owned(), sum.copied().unwrap_or_default().into());
     }
     Ok(())
 }

@@ -149,6 +149,11 @@ async fn the_stock_is_right_whoever_writes() {
     let new = json!({"customer": ANNA, "product_id": 1, "amount": "3", "cancelled": true});
     send("POST /api/backend/item?table=orders", new).expect(201).await;
     assert_eq!(stock(&site).await, 10);
+    let ordered = async || {
+        let bell = ask(&shop, "GET /api/backend/item?table=products&id=1").key(&key);
+        bell.expect(200).await.data()["ordered"].take()
+    };
+    assert_eq!(ordered().await, 0);
     let one = "PATCH /api/backend/item?table=orders&id=1";
     for (patch, left) in [
         (json!({"cancelled": false}), 7),
@@ -159,6 +164,7 @@ async fn the_stock_is_right_whoever_writes() {
         send(one, patch).expect(200).await;
         assert_eq!(stock(&site).await, left);
     }
+    assert_eq!(ordered().await, 2);
     send(one, json!({"amount": 11})).refused(409, "conflict").await;
     send(one, json!({"product_id": 2})).refused(422, "validation_failed").await;
     let product = "PATCH /api/backend/item?table=products&id=1";

@@ -86,6 +86,7 @@ pub const ALL: &[Step] = &[
         name: "deleted_assignees",
         sql: include_str!("../sql/0036_deleted_assignees.sql"),
     },
+    Step { version: 37, name: "event_depths", sql: include_str!("../sql/0037_event_depths.sql") },
 ];
 
 /// A token and the statements that it stands for.

@@ -33,7 +33,8 @@ async fn only_a_private_key_opens_an_encrypted_one() {
     // It is tried without anybody's private key.
     let saved = save_tried(&settings, &archive).await.unwrap();
     assert!(saved.verified && saved.encrypted && saved.with_secrets, "{saved:?}");
-    let plain = Saving { plain: true, ..Saving::default() };
+    let mut plain = Saving::default();
+    plain.plain = true;
     let to = To::File(folder.join("plain.cms"));
     let plain = backup::save(&settings, to, plain, nobody()).await.unwrap();
     assert!(!plain.encrypted && !plain.with_secrets, "{plain:?}");

@@ -16,7 +16,7 @@ use cms_core::{
 };
 use serde_json::json;
 
-use super::write;
+use super::{assert_waits_for_itself, write};
 use crate::support::Site;
 
 /// What came of second changes.
@@ -25,9 +25,19 @@ type Told = Arc<Mutex<Vec<String>>>;
 /// A plugin whose handlers hold a change, and begin more in other ways than by their call.
 struct Aside(Told);
 
-/// By the site, and by what has a change of its own.
-async fn aside(cms: Cms, first: Change, told: Told) -> Result<()> {
-    let second = cms.change(Actor::Operator).await.map(drop);
+/// By the site, for the same row, and by what has a change of its own, for another row.
+async fn aside(cms: Cms, mut first: Change, told: Told) -> Result<()> {
+    let name = format!("aside {}", told.lock().unwrap().len());
+    let record = json!({"name": name, "value": "x"});
+    let record = record.as_object().cloned().unwrap_or_default();
+    // The handler is not to be called for it.
+    first.without_events("settings").await?;
+    cms.items().create(&mut first, "settings", &record).await?;
+    let second = async {
+        let mut second = cms.change(Actor::Operator).await?;
+        cms.items().create(&mut second, "settings", &record).await.map(drop)
+    };
+    let second = second.await;
     let order = OrderCreated { order: Order::new(7) };
     let third = cms.webhooks().raise(Actor::Operator, &order).await.map(drop);
     told.lock().unwrap().extend([format!("{second:?}"), format!("{third:?}")]);
@@ -81,7 +91,9 @@ async fn until_heard(site: &Site, is_heard: impl Fn() -> bool) {
 #[tokio::test]
 async fn a_handler_waits_for_itself_in_no_other_way() {
     let told = Told::default();
-    let site = Site::builder().await.program(Aside(told.clone())).open().await;
+    let builder = Site::builder().await.program(Aside(told.clone()));
+    // PostgreSQL is not to end the first on a slow machine.
+    let site = builder.settings(|all| all.database.idle_in_transaction_s = 60).open().await;
     let number = || told.lock().unwrap().len();
     let called = async {
         site.ask("POST /api/aside").expect(200).await;
@@ -91,11 +103,11 @@ async fn a_handler_waits_for_itself_in_no_other_way() {
     assert_eq!(number(), 4);
     until_heard(&site, || number() == 6).await;
     let told = told.lock().unwrap().clone();
-    for outcome in &told {
+    for (place, outcome) in told.iter().enumerate() {
         // On PostgreSQL each has a connection of its own.
-        match site.database.is_postgres() {
+        match site.database.is_postgres() && place % 2 == 1 {
             true => assert_eq!(outcome, "Ok(())", "{told:?}"),
-            false => assert!(outcome.contains("This task holds a change already"), "{told:?}"),
+            false => assert_waits_for_itself(outcome),
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The list of keys in docs/settings.md, made from the defaults file. `UPDATE_GOLDEN=1` rewrites
+//! The list of keys in docs/settings.md, made from the defaults file. `CMS_WRITE_DOCS=1` rewrites
 //! it.
 
 use std::{fmt::Write, fs};
 
 use super::root;
 
-const BEGIN: &str = "<!-- keys: `UPDATE_GOLDEN=1 cargo test -p cms-tests all_keys` writes them -->";
+const BEGIN: &str =
+    "<!-- keys: `CMS_WRITE_DOCS=1 cargo test -p cms-tests all_keys` writes them -->";
 const END: &str = "<!-- end of the keys -->";
 
 /// The sections of the defaults file, each as a heading and a table.
@@ -60,7 +61,7 @@ fn settings_md_explains_all_keys() {
     let page = fs::read_to_string(&path).unwrap();
     let (before, rest) = page.split_once(BEGIN).expect("the beginning of the keys");
     let (found, after) = rest.split_once(END).expect("the end of the keys");
-    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+    if std::env::var_os("CMS_WRITE_DOCS").is_some() {
         return fs::write(&path, format!("{before}{BEGIN}\n{expected}\n{END}{after}")).unwrap();
     }
     for (found, expected) in found.trim().lines().zip(expected.trim().lines()) {

@@ -18,6 +18,7 @@ use serde_json::json;
 use crate::support::{
     Reply, Site,
     plugins::{program, table},
+    until,
 };
 
 /// Endpoints whose handlers tell what they got; `calls` counts those of `list`.
@@ -229,7 +230,7 @@ async fn a_repetition_waits_for_the_first() {
     assert_eq!((statuses, calls.load(Ordering::SeqCst)), ([200, 409], 4));
     // Another request with the key of one under way.
     let (first, other) = tokio::join!(slow("d", json!({})).expect(200), async {
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        until("the first runs", async || calls.load(Ordering::SeqCst) == 5).await;
         slow("d", json!({"other": 1})).refused(409, "idempotency_mismatch").await
     });
     assert_eq!(first.data(), 4, "{}", other.text());

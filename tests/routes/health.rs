@@ -33,6 +33,28 @@ async fn health_and_hosts() {
     assert_eq!(none["title"], "Unknown host");
 }
 
+/// A refusal of one caller does not close an address for others.
+#[tokio::test]
+async fn shared_caches_keep_only_what_everybody_may_read() {
+    let site = Site::open().await;
+    let private = Some("private, no-cache");
+    for (line, key, expected) in [
+        ("GET /api/settings", None, None),
+        ("GET /api/settings", Some("nonsense"), private),
+        ("GET /api/nothing", None, private),
+        ("GET /media/aa/none.png", None, private),
+        ("GET /api/openapi.json", None, private),
+        ("GET /healthz", None, Some("no-store")),
+        ("GET /readyz", None, Some("no-store")),
+        ("GET /metrics", None, Some("no-store")),
+    ] {
+        let ask = site.ask(line);
+        let reply = if let Some(key) = key { ask.key(key) } else { ask }.send().await;
+        let control = reply.headers.get("cache-control").map(|value| value.to_str().unwrap());
+        assert_eq!(control, expected, "{line}: {}", reply.status);
+    }
+}
+
 /// Anybody may ask for it as often as they like.
 #[tokio::test]
 async fn readiness_reads_the_backlog_once_a_second() {

@@ -46,6 +46,20 @@ async fn a_visit_sends_twenty_files() {
     assert_eq!(site.database.rows(FILES).await, 21);
 }
 
+/// Also for a field of a step that was not presented.
+#[tokio::test]
+async fn a_visit_that_has_ended_takes_no_file() {
+    let site = with_leads().await;
+    let (open, done) = (site.visit("leads").await, site.ada(1).await);
+    for visit in [&open, &done] {
+        assert_eq!(sent(visit, PDF).await, (422, json!("unknown")));
+    }
+    done.complete(None).expect(200).await;
+    assert_eq!(sent(&done, PDF).await, (409, json!("already_completed")));
+    site.clock.advance(25 * 3_600_000);
+    assert_eq!(sent(&open, PDF).await, (410, json!("session_expired")));
+}
+
 /// Steps that exclude each other may ask for the same file with other settings.
 #[tokio::test]
 async fn a_file_is_judged_by_the_step_that_asks_for_it() {

@@ -17,6 +17,7 @@ use serde_json::{Value as Json, json};
 
 use crate::support::{
     Site, each,
+    log::Log,
     plugins::{manifest, plugin},
     until,
 };
@@ -545,4 +546,54 @@ async fn a_handler_sees_each_event_until_it_is_done() {
     let background = site.cms.background_of(&[Work::Events]);
     copied_are(&site, names.len() + 1).await;
     background.stop().await;
+}
+
+/// A handler that causes its own event again, by its own change and by another one in turn.
+fn endless(all: Handlers, calls: Calls) -> Handlers {
+    let again = move |call: EventCall| {
+        let calls = calls.clone();
+        async move {
+            let number = {
+                let mut calls = calls.lock().unwrap();
+                calls.push(call.event().id.clone());
+                calls.len()
+            };
+            let cms = call.cms()?;
+            let change = match number % 2 {
+                0 => cms.change(Actor::Operator).await?,
+                _ => call.change().await?,
+            };
+            write_by(&cms, change, &format!("again {number}")).await;
+            Ok(())
+        }
+    };
+    all.on(SETTINGS, "again", again)
+}
+
+#[tokio::test]
+async fn a_handler_that_causes_its_own_event_ends() {
+    let shop = Shop::with(endless);
+    let calls = shop.calls.clone();
+    let site = Site::builder().await.program(shop).open().await;
+    let log = Log::begin();
+    write(&site.cms, &["first"]).await;
+    // On PostgreSQL each event waits for changes of other tests, so it begins near the end.
+    let begin = if site.database.is_postgres() { 62 } else { 0 };
+    site.database.run(&format!("update cms_events set depth = {begin}")).await;
+    let last = "select id from cms_events order by rowid desc limit 1";
+    let place = "select event_id from cms_event_consumers";
+    until("the last event is done", async || {
+        site.cms.step(&[Work::Events]).await.unwrap();
+        site.database.text(place).await == site.database.text(last).await
+    })
+    .await;
+    let last = site.database.text(last).await;
+    let calls = calls.lock().unwrap().clone();
+    assert_eq!(calls.len(), 64 - begin);
+    assert!(!calls.contains(&last), "{last}");
+    let waits = "select count(*) from cms_event_consumers where failures > 0 or next_try_at > 0";
+    assert_eq!(site.database.count(waits).await, 0, "later events do not wait");
+    let told = log.end();
+    let ends: Vec<_> = told.lines().filter(|line| line.contains("it is skipped")).collect();
+    assert!(matches!(ends[..], [line] if line.contains("again") && line.contains(&last)), "{told}");
 }

@@ -67,7 +67,9 @@ enum Shop {
 
 impl Plugin for Shop {
     fn manifest(&self) -> Manifest {
-        Manifest { id: "shop".to_owned(), ..Manifest::default() }
+        let mut manifest = Manifest::default();
+        manifest.id = "shop".to_owned();
+        manifest
     }
 
     fn handlers(&self) -> Handlers {

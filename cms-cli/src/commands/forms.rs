@@ -111,7 +111,9 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Forms
             reply::record_as::<Read>(out, client, &one, &NoBody, cell).await
         }
         FormsCommand::Submissions(SubmissionsCommand::Delete { ids }) => {
-            delete_submissions(flags, out, client, &ids).await
+            let names = ids.iter().map(i64::to_string).collect::<Vec<_>>();
+            let what = ("submission", "? This cannot be undone.");
+            reply::delete::<Delete>(flags, out, client, (&ids, &names), what).await
         }
         FormsCommand::Export(args) => export(out, client, &args).await,
     }
@@ -176,23 +178,6 @@ pub(crate) struct SubmissionFilter {
     /// Only those that look like a program's (true), or only the others (false)
     #[arg(long, value_name = "BOOL")]
     spam: Option<bool>,
-}
-
-/// Stops at the first failure.
-async fn delete_submissions(flags: &Flags, out: &Output, client: &Client, ids: &[i64]) -> Done {
-    let named = ids.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
-    prompt::confirm(flags, &format!("Delete {named}? This cannot be undone."))?;
-    for (done, id) in ids.iter().enumerate() {
-        if let Err(error) = client.call::<Delete>(&reply::by_id(*id), &NoBody).await {
-            let mut failure = Failure::from(error);
-            if done > 0 {
-                failure.exit = Exit::Partly;
-                failure = failure.fact("deleted", ids[..done].to_vec());
-            }
-            return Err(failure);
-        }
-    }
-    out.done(&json!({"deleted": ids}), &format!("Deleted: {named}"))
 }
 
 /// Shows answers as readable text, one line each.

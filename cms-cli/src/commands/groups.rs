@@ -6,24 +6,28 @@ use cms_core::{
     accounts::{Group, GroupPatch, NewGroup},
     items::Checklist,
 };
-use cms_http::{
-    client::Client,
-    wire::{
-        NoBody,
-        checklist::{Apply, Table},
-        parameters::NoQuery,
-        permissions,
-        user_groups::{Create, Delete, Read, Update},
-    },
+use cms_http::wire::{
+    checklist::{Apply, Table},
+    parameters::NoQuery,
+    permissions,
+    user_groups::{Create, Delete, Read, Update},
 };
-use serde_json::{Value as Json, json};
+use serde_json::Value as Json;
 
 use crate::{
     flags::Flags,
-    output::{Done, Exit, Failure, Output, record::text},
-    prompt,
-    reply::{self, Chosen, Paging, by_id},
+    output::{Done, Failure, Output, record::text},
+    reply::{self, Chosen, Noun, Paging},
     site::Site,
+};
+
+static GROUPS: Noun<Read> = Noun {
+    one: "group",
+    hint: "cms groups list",
+    name: "name",
+    id_and_name: |group| (group.id, group.name.clone()),
+    columns: || vec!["id", "name", "members", "rights"],
+    cell,
 };
 
 #[derive(Debug, Subcommand)]
@@ -79,16 +83,10 @@ pub(crate) struct Named {
 
 pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: GroupsCommand) -> Done {
     let client = &site.client;
+    let rows = GROUPS.at(flags, out, client);
     match command {
-        GroupsCommand::List(chosen) => {
-            let columns = ["id", "name", "members", "rights"];
-            let query = reply::list_query;
-            reply::chosen::<Read>(out, client, &chosen, (&columns, cell), query).await
-        }
-        GroupsCommand::Show(Named { group }) => {
-            let id = find(client, &group).await?.id;
-            reply::record_as::<Read>(out, client, &reply::one(id), &NoBody, cell).await
-        }
+        GroupsCommand::List(chosen) => rows.list(&chosen).await,
+        GroupsCommand::Show(Named { group }) => rows.show(&group).await,
         GroupsCommand::Create { name, rights, admin } => {
             let only = HeldPermissions::Only(rights.into_iter().collect());
             let mut new = NewGroup::new(name);
@@ -96,7 +94,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Group
             reply::record_as::<Create>(out, client, &NoQuery {}, &new, cell).await
         }
         GroupsCommand::Rights { group, grant, revoke } => {
-            let group = find(client, &group).await?;
+            let group = rows.row(&group).await?;
             if grant.is_empty() && revoke.is_empty() {
                 return print_rights(out, &group.rights);
             }
@@ -116,41 +114,24 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Group
             reply::list::<permissions::List>(out, client, &paging, &columns, reply::listing).await
         }
         GroupsCommand::Rename { group, name } => {
-            let id = find(client, &group).await?.id;
             let mut patch = GroupPatch::default();
             patch.name = Some(name);
-            reply::record_as::<Update>(out, client, &by_id(id), &patch, cell).await
+            rows.edit::<Update>(&group, &patch).await
         }
-        GroupsCommand::Delete(Named { group }) => {
-            let found = find(client, &group).await?;
-            prompt::confirm(flags, &format!("Delete the group {}?", found.name))?;
-            client.call::<Delete>(&by_id(found.id), &NoBody).await?;
-            out.done(
-                &json!({"deleted": [found.id]}),
-                &format!("The group {} is deleted.", found.name),
-            )
-        }
+        GroupsCommand::Delete(Named { group }) => rows.delete::<Delete>(vec![group], "?").await,
     }
-}
-
-/// The group with this id or name, in capitals or not.
-async fn find(client: &Client, group: &str) -> Done<Group> {
-    if let Ok(id) = group.parse::<i64>() {
-        return reply::data::<Read>(client, &reply::one(id), &NoBody).await;
-    }
-    let same = |found: &Group| found.name.to_lowercase() == group.to_lowercase();
-    reply::first::<Read>(client, reply::list_query, same).await?.ok_or_else(|| {
-        Failure::new(Exit::NotFound, format!("there is no group named {group:?}"))
-            .hint("cms groups list")
-    })
 }
 
 /// Shows rights as permission keys.
 fn cell(group: &Group, column: &str) -> Option<String> {
-    (column == "rights").then(|| match &group.rights {
+    (column == "rights").then(|| keys(&group.rights, " "))
+}
+
+fn keys(rights: &HeldPermissions, between: &str) -> String {
+    match rights {
         HeldPermissions::Admin => "everything".to_owned(),
-        HeldPermissions::Only(keys) => keys.iter().cloned().collect::<Vec<_>>().join(" "),
-    })
+        HeldPermissions::Only(keys) => keys.iter().cloned().collect::<Vec<_>>().join(between),
+    }
 }
 
 /// Prints permission keys, one a line.
@@ -158,10 +139,6 @@ fn print_rights(out: &Output, rights: &HeldPermissions) -> Done {
     if out.json {
         return Ok(out.data(&serde_json::to_value(rights).map_err(Failure::unexpected)?)?);
     }
-    match rights {
-        HeldPermissions::Admin => Ok(out.line("everything")?),
-        HeldPermissions::Only(keys) => {
-            Ok(out.raw(&keys.iter().map(|k| format!("{k}\n")).collect::<String>())?)
-        }
-    }
+    let keys = keys(rights, "\n");
+    if keys.is_empty() { Ok(()) } else { Ok(out.line(&keys)?) }
 }

@@ -145,24 +145,14 @@ async fn delete(
 ) -> Done {
     let named = files.join(", ");
     prompt::confirm(flags, &format!("Delete {named}? This cannot be undone."))?;
-    let mut deleted = Vec::new();
-    for file in files {
-        let gone = async {
-            let saved = find(client, file).await?;
-            let ask = Ask::delete(MEDIA).query("id", saved.id);
-            let ask = ask.maybe("force", force.then_some(true));
-            client.send(ask.if_match(saved.answer.etag)).await?;
-            Done::Ok(saved.id)
-        };
-        match gone.await {
-            Ok(id) => deleted.push(id),
-            Err(failure) if deleted.is_empty() => return Err(failure),
-            Err(mut failure) => {
-                failure.exit = Exit::Partly;
-                return Err(failure.fact("deleted", deleted));
-            }
-        }
-    }
+    let deleted = reply::several(out, files, async |file| {
+        let saved = find(client, &file).await?;
+        let ask = Ask::delete(MEDIA).query("id", saved.id);
+        let ask = ask.maybe("force", force.then_some(true));
+        client.send(ask.if_match(saved.answer.etag)).await?;
+        Ok(saved.id)
+    })
+    .await?;
     out.done(&json!({"deleted": deleted}), &format!("Deleted: {named}"))
 }
 

@@ -1,13 +1,10 @@
 //! `cms origins`: websites whose pages may call, through `/api/backend/origins`
 
-use std::{fmt, str::FromStr};
-
 use clap::{Args, Subcommand};
-use cms_core::traffic::origins::{NewOrigin, Origin, OriginPatch, normalise};
+use cms_core::traffic::origins::{NewOrigin, Origin, normalise};
 use cms_http::{
     client::Client,
     wire::{
-        NoBody,
         origins::{Create, Delete, Read, Update},
         parameters::NoQuery,
     },
@@ -17,9 +14,18 @@ use serde_json::json;
 use crate::{
     flags::Flags,
     output::{Done, Exit, Failure, Output},
-    prompt,
-    reply::{self, Chosen},
+    reply::{self, Chosen, Noun},
     site::Site,
+};
+
+/// Origins, by their addresses.
+static ORIGINS: Noun<Read> = Noun {
+    one: "origin",
+    hint: "cms origins list, or cms origins add URL",
+    name: "origin",
+    id_and_name: |origin| (origin.id, origin.origin.clone()),
+    columns: || vec!["id", "origin", "active", "created_at"],
+    cell: reply::plain,
 };
 
 #[derive(Debug, Subcommand)]
@@ -57,119 +63,62 @@ pub(crate) enum OriginsCommand {
 #[derive(Args, Debug)]
 pub(crate) struct OriginArgs {
     /// Its address or its id
-    #[arg(value_name = "URL|ID")]
-    origin: OriginSelector,
+    #[arg(value_name = "URL|ID", value_parser = address)]
+    origin: String,
 }
 
 pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: OriginsCommand) -> Done {
     let client = &site.client;
+    let rows = ORIGINS.at(flags, out, client);
     match command {
-        OriginsCommand::List(chosen) => {
-            let columns = ["id", "origin", "active", "created_at"];
-            let (shown, query) = ((&columns[..], reply::plain as _), reply::list_query);
-            reply::chosen::<Read>(out, client, &chosen, shown, query).await
-        }
+        OriginsCommand::List(chosen) => rows.list(&chosen).await,
         OriginsCommand::Add { origin, inactive } => {
             let mut new = NewOrigin::new(origin);
             new.active = !inactive;
             reply::record::<Create>(out, client, &NoQuery {}, &new).await
         }
-        OriginsCommand::Activate(OriginArgs { origin }) => switch(out, client, &origin, true).await,
+        OriginsCommand::Activate(OriginArgs { origin }) => {
+            rows.switch::<Update>(vec![origin], true).await
+        }
         OriginsCommand::Deactivate(OriginArgs { origin }) => {
-            switch(out, client, &origin, false).await
+            rows.switch::<Update>(vec![origin], false).await
         }
         OriginsCommand::Remove(OriginArgs { origin }) => {
-            let id = origin.id(client).await?;
-            prompt::confirm(
-                flags,
-                &format!("Remove the origin {origin}? Its pages can no longer call."),
-            )?;
-            client.call::<Delete>(&reply::by_id(id), &NoBody).await?;
-            out.done(&json!({"deleted": [id]}), &format!("The origin {origin} is removed."))
+            rows.delete::<Delete>(vec![origin], "? Its pages can no longer call.").await
         }
         OriginsCommand::Check { origin } => check(out, client, &origin).await,
     }
 }
 
-async fn switch(out: &Output, client: &Client, origin: &OriginSelector, active: bool) -> Done {
-    let mut patch = OriginPatch::default();
-    patch.active = Some(active);
-    let id = origin.id(client).await?;
-    reply::record::<Update>(out, client, &reply::by_id(id), &patch).await
+/// An id, or an address in its one spelling.
+fn address(text: &str) -> Result<String, String> {
+    let id = text.parse::<i64>().ok().map(|id| id.to_string());
+    id.or_else(|| normalise(text)).ok_or_else(|| {
+        "an id, or scheme and host such as https://shop.example.org, is expected".to_owned()
+    })
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum OriginSelector {
-    Id(i64),
-    /// In its one spelling.
-    Address(String),
-}
-
-impl FromStr for OriginSelector {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let address = || normalise(text).map(Self::Address);
-        text.parse().map(Self::Id).ok().or_else(address).ok_or_else(|| {
-            "an id, or scheme and host such as https://shop.example.org, is expected".to_owned()
-        })
-    }
-}
-
-impl fmt::Display for OriginSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Id(id) => id.fmt(f),
-            Self::Address(address) => address.fmt(f),
-        }
-    }
-}
-
-impl OriginSelector {
-    /// Its id, looked up when the address is given.
-    async fn id(&self, client: &Client) -> Done<i64> {
-        let address = match self {
-            Self::Id(id) => return Ok(*id),
-            Self::Address(address) => address,
-        };
-        let same = |known: &Origin| known.origin == *address;
-        let found = reply::first::<Read>(client, reply::list_query, same).await?;
-        found.map(|origin| origin.id).ok_or_else(|| {
-            Failure::new(Exit::NotFound, format!("{address} is not registered"))
-                .hint(format!("cms origins add {address}"))
-        })
-    }
-}
-
-/// Prints the answer; fails when the pages may not call.
+/// Prints whether the pages of a website may call, and why; fails when they may not.
 async fn check(out: &Output, client: &Client, text: &str) -> Done {
-    let (allowed, reason, words) = judge(client, text).await?;
+    let (reason, words) = match normalise(text) {
+        None => ("not_an_origin", format!("{text} is not scheme://host[:port]")),
+        Some(origin) => {
+            let same = |known: &Origin| known.origin == origin;
+            match reply::first::<Read>(client, reply::list_query, same).await? {
+                Some(known) if known.active => ("allowed", format!("registered as {}", known.id)),
+                Some(Origin { id, .. }) => {
+                    let next = format!("cms origins activate {origin}");
+                    ("inactive", format!("registered as {id}, not active ({next})"))
+                }
+                None => ("not_registered", format!("not registered (cms origins add {origin})")),
+            }
+        }
+    };
+    let allowed = reason == "allowed";
     if out.json {
         out.data(&json!({"allowed": allowed, "reason": reason}))?;
     } else {
-        out.line(&words)?;
+        out.line(&format!("{}: {words}", if allowed { "allowed" } else { "not allowed" }))?;
     }
     if allowed { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
-}
-
-/// Whether an origin may call, and why: as a code and in words.
-async fn judge(client: &Client, text: &str) -> Done<(bool, &'static str, String)> {
-    let Some(origin) = normalise(text) else {
-        let words = format!("not allowed: {text} is not scheme://host[:port]");
-        return Ok((false, "not_an_origin", words));
-    };
-    let same = |known: &Origin| known.origin == origin;
-    Ok(match reply::first::<Read>(client, reply::list_query, same).await? {
-        Some(Origin { id, active: true, .. }) => {
-            (true, "allowed", format!("allowed: registered as {id}"))
-        }
-        Some(Origin { id, .. }) => {
-            let next = format!("cms origins activate {origin}");
-            (false, "inactive", format!("not allowed: registered as {id}, not active ({next})"))
-        }
-        None => {
-            let next = format!("cms origins add {origin}");
-            (false, "not_registered", format!("not allowed: not registered ({next})"))
-        }
-    })
 }

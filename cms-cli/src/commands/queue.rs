@@ -16,7 +16,7 @@ use crate::{
     input,
     output::{Done, Output, counted},
     prompt,
-    reply::{self, Paging, named},
+    reply::{self, Paging, WEBHOOKS},
     site::Site,
 };
 
@@ -74,7 +74,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Queue
     match command {
         QueueCommand::Stats => reply::record::<Stats>(out, client, &NoQuery {}, &NoBody).await,
         QueueCommand::List { status, webhook, event_id, paging } => {
-            let subscription = named::maybe_webhook(client, webhook.as_deref()).await?;
+            let subscription = WEBHOOKS.maybe_id(client, webhook.as_deref()).await?;
             let query = |limit, cursor| WhichJobs {
                 status: status.clone(),
                 subscription,

@@ -56,8 +56,7 @@ fn unwell(error: &ClientError) -> Option<Finding> {
         }
         _ => return None,
     };
-    let (level, check, remedy) = (Level::Error, check.to_owned(), remedy.to_owned());
-    Some(Finding { check, level, found, remedy, about: None })
+    Some(Finding::new(check, Level::Error, found, remedy))
 }
 
 #[derive(Args, Debug)]

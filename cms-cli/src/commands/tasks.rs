@@ -30,10 +30,7 @@ pub(crate) enum TasksCommand {
     #[command(after_help = "Example: cms tasks run nightly
 
 The exit code is 0 for a run that ends well, else 1. A task that is running is refused.")]
-    Run {
-        #[command(flatten)]
-        which: TaskArgs,
-    },
+    Run(TaskArgs),
     /// List runs, newest first
     History {
         /// Only runs of the task with this name
@@ -64,7 +61,7 @@ pub(crate) async fn run(_: &Flags, out: &Output, site: &Site, command: TasksComm
             let query = reply::listing;
             reply::list_as::<Read>(out, client, &paging, (&columns, last_run), query).await
         }
-        TasksCommand::Run { which } => start(out, client, which).await,
+        TasksCommand::Run(which) => start(out, client, which).await,
         TasksCommand::History { name, plugin, paging } => {
             let columns =
                 ["id", "plugin", "task", "started_at", "ended_at", "outcome", "actor", "error"];

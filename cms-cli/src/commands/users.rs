@@ -8,10 +8,10 @@ use cms_http::{
     client::Client,
     wire::{
         NoBody,
-        parameters::{ListQuery, NoQuery},
+        parameters::NoQuery,
         users::{
             Create, Delete, NewRecoveryCodes, OfUser, Read, ResetSecondFactor, Revoke, Sessions,
-            Update, WhichSessions, WhichUsers,
+            Update, WhichSessions,
         },
     },
 };
@@ -19,17 +19,23 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     flags::Flags,
-    input,
     output::{Done, Exit, Failure, Output, table},
     prompt,
-    reply::{self, Chosen, Paging, by_id},
+    reply::{self, Chosen, Noun, Paging, by_id},
     site,
     target::Target,
 };
 
-/// The columns of a list.
-const COLUMNS: [&str; 7] =
-    ["id", "username", "active", "groups", "two_factor", "sessions", "last_login_at"];
+static USERS: Noun<Read> = Noun {
+    one: "user",
+    hint: "cms users list",
+    name: "username",
+    id_and_name: |user| (user.id, user.username.clone()),
+    columns: || {
+        vec!["id", "username", "active", "groups", "two_factor", "sessions", "last_login_at"]
+    },
+    cell,
+};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum UsersCommand {
@@ -132,17 +138,10 @@ pub(crate) async fn run(flags: &Flags, out: &Output, command: UsersCommand) -> D
 }
 
 async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand) -> Done {
+    let rows = USERS.at(flags, out, client);
     match command {
-        UsersCommand::List(chosen) => {
-            let page = |limit, cursor| {
-                let list = ListQuery::page(limit, cursor);
-                WhichUsers { list, ..WhichUsers::default() }
-            };
-            reply::chosen::<Read>(out, client, &chosen, (&COLUMNS, cell), page).await
-        }
-        UsersCommand::Show(Named { user }) => {
-            reply::record_as::<Read>(out, client, &named(&user), &NoBody, cell).await
-        }
+        UsersCommand::List(chosen) => rows.list(&chosen).await,
+        UsersCommand::Show(Named { user }) => rows.show(&user).await,
         UsersCommand::Create { name, groups, password_stdin, inactive } => {
             let password = prompt::new_password(flags, &name, password_stdin)?;
             let mut new = NewUser::new(name, password, group_names(groups));
@@ -154,28 +153,24 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand)
             let mut patch = UserPatch::default();
             patch.username = rename;
             patch.groups = (!groups.is_empty()).then(|| group_names(groups));
-            change(out, client, &user, patch).await.map_err(of_groups)
+            rows.edit::<Update>(&user, &patch).await.map_err(of_groups)
         }
-        UsersCommand::Disable(Several { users }) => switch(out, client, users, false).await,
-        UsersCommand::Enable(Several { users }) => switch(out, client, users, true).await,
+        UsersCommand::Disable(Several { users }) => rows.switch::<Update>(users, false).await,
+        UsersCommand::Enable(Several { users }) => rows.switch::<Update>(users, true).await,
         UsersCommand::Passwd { user, password_stdin } => {
             let mut patch = UserPatch::default();
             patch.password = Some(prompt::new_password(flags, &user, password_stdin)?);
-            change(out, client, &user, patch).await
+            rows.edit::<Update>(&user, &patch).await
         }
-        UsersCommand::Delete(Several { users }) => {
-            let users = input::named(users)?;
-            let ids = ids(client, &users).await?;
-            reply::delete::<Delete>(flags, out, client, (&ids, &users), ("user", "?")).await
-        }
+        UsersCommand::Delete(Several { users }) => rows.delete::<Delete>(users, "?").await,
         UsersCommand::Sessions { user, revoke: None, paging } => {
-            let id = find(client, &user).await?.id;
+            let id = rows.id(&user).await?;
             let columns = ["id", "address", "user_agent", "created_at", "last_seen_at"];
             let query = |limit, cursor| OfUser { id, limit, cursor, count: None };
             reply::list::<Sessions>(out, client, &paging, &columns, query).await
         }
         UsersCommand::Sessions { user, revoke: Some(session), .. } => {
-            let id = find(client, &user).await?.id;
+            let id = rows.id(&user).await?;
             client.call::<Revoke>(&WhichSessions { id, session }, &NoBody).await?;
             let text = match session {
                 Some(session) => format!("The session {session} of {user} has ended."),
@@ -183,7 +178,9 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand)
             };
             out.done(&json!({"revoked": session.map_or("all".into(), Json::from)}), &text)
         }
-        UsersCommand::SecondFactorStatus(Named { user }) => second_factor(out, client, &user).await,
+        UsersCommand::SecondFactorStatus(Named { user }) => {
+            second_factor(out, rows.row(&user).await?)
+        }
         UsersCommand::SecondFactorReset(Named { user }) => {
             reset_second_factor(flags, out, client, &user).await
         }
@@ -191,42 +188,10 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand)
     }
 }
 
-/// One user, by name or id.
-fn named(user: &str) -> WhichUsers {
-    WhichUsers { username: Some(user.to_owned()), ..WhichUsers::default() }
-}
-
-/// The user with this name or id.
-async fn find(client: &Client, user: &str) -> Done<User> {
-    reply::data::<Read>(client, &named(user), &NoBody).await
-}
-
 /// Shows groups by their names.
 fn cell(user: &User, column: &str) -> Option<String> {
     let names = || user.groups.iter().map(|group| group.name.as_str()).collect::<Vec<_>>();
     (column == "groups").then(|| names().join(", "))
-}
-
-/// Switches users on or off.
-async fn switch(out: &Output, client: &Client, users: Vec<String>, active: bool) -> Done {
-    let ids = ids(client, &input::named(users)?).await?;
-    let mut patch = UserPatch::default();
-    patch.active = Some(active);
-    reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, cell)).await
-}
-
-/// The ids of users, from their ids or names.
-async fn ids(client: &Client, users: &[String]) -> Done<Vec<i64>> {
-    let mut ids = Vec::with_capacity(users.len());
-    for user in users {
-        ids.push(find(client, user).await?.id);
-    }
-    Ok(ids)
-}
-
-async fn change(out: &Output, client: &Client, user: &str, patch: UserPatch) -> Done {
-    let id = find(client, user).await?.id;
-    reply::record_as::<Update>(out, client, &by_id(id), &patch, cell).await
 }
 
 /// A missing group counts as not found, like anything else that a command names.
@@ -256,25 +221,24 @@ pub(crate) struct CodesArgs {
     out: Option<PathBuf>,
 }
 
-async fn second_factor(out: &Output, client: &Client, user: &str) -> Done {
-    let found = find(client, user).await?;
+fn second_factor(out: &Output, user: User) -> Done {
     if out.json {
         return Ok(out.data(&json!({
-            "username": found.username,
-            "two_factor": found.two_factor,
-            "recovery_codes": found.recovery_codes,
+            "username": user.username,
+            "two_factor": user.two_factor,
+            "recovery_codes": user.recovery_codes,
         }))?);
     }
     let rows = [
-        ("username", found.username),
-        ("two_factor", found.two_factor.to_string()),
-        ("recovery_codes", found.recovery_codes.to_string()),
+        ("username", user.username),
+        ("two_factor", user.two_factor.to_string()),
+        ("recovery_codes", user.recovery_codes.to_string()),
     ];
     Ok(table::pairs(out, &rows)?)
 }
 
 async fn reset_second_factor(flags: &Flags, out: &Output, client: &Client, user: &str) -> Done {
-    let id = find(client, user).await?.id;
+    let id = USERS.id(client, user).await?;
     prompt::confirm(
         flags,
         &format!(
@@ -291,7 +255,7 @@ async fn reset_second_factor(flags: &Flags, out: &Output, client: &Client, user:
 
 async fn new_codes(flags: &Flags, out: &Output, client: &Client, args: CodesArgs) -> Done {
     let CodesArgs { user, out: file } = args;
-    let id = find(client, &user).await?.id;
+    let id = USERS.id(client, &user).await?;
     prompt::confirm(
         flags,
         &format!("Make new recovery codes for {user}? The old ones stop working."),

@@ -32,7 +32,7 @@ const SIGN: &str = "_CMS_STARTED_AGAIN";
 const MOST_BYTES: usize = 128 << 10;
 /// An option that the allocator reads before `main`: the number of slow allocations after which a
 /// thread returns its freed memory; 1,000 is the minimum. Idle workers reach the default of
-/// 10,000 late, and would keep the memory of a burst of bodies (docs/choices.md).
+/// 10,000 late, and would keep the memory of a burst of bodies (docs/speed.md).
 const ALLOCATOR: (&str, &str) = ("MIMALLOC_GENERIC_COLLECT", "1000");
 
 /// The secrets, if this program was started again without them.

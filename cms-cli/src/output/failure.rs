@@ -145,7 +145,10 @@ impl From<cms_core::Error> for Failure {
             "detail": error.detail(),
             "error": code.as_str(),
         });
-        let mut what = error.detail().to_owned();
+        if !error.fields().is_empty() {
+            document["errors"] = json!(error.fields());
+        }
+        let mut what = sentences(error.detail(), &document);
         // On the operator's own machine the cause may be shown. Drivers never print the password.
         if let Some(cause) = std::error::Error::source(&error) {
             what = format!("{what} ({cause})");
@@ -270,6 +273,14 @@ impl From<Exit> for ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wrong_setting_is_named_with_its_reason() {
+        let failure =
+            Failure::from(cms_core::Error::invalid_field("media.bucket", "unknown", "why"));
+        assert_eq!(failure.what, "Please correct: media.bucket.\n  media.bucket: why");
+        assert_eq!(failure.document()["errors"][0]["message"], "why");
+    }
 
     #[test]
     fn every_refusal_has_its_number() {

@@ -6,7 +6,7 @@ use cms_core::funnels::FunnelSubmission;
 use cms_http::{
     client::{Answer, Ask, Client},
     wire::{
-        Data, Meta, Noted, OneOrPage, Operation, Page,
+        Data, Noted, OneOrPage, Operation, Page,
         inbox::Inbox,
         parameters::{ById, Limit, Listing, OneOrList},
         users::RecoveryCodes,
@@ -190,8 +190,7 @@ impl Paged for Inbox {
     type Row = FunnelSubmission;
 
     fn page(self) -> Option<Page<FunnelSubmission>> {
-        let meta = Meta { limit: self.meta.limit, next: self.meta.next, total: self.meta.total };
-        Some(Page { data: self.data, meta })
+        Some(self.into())
     }
 }
 

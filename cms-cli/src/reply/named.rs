@@ -1,71 +1,204 @@
-//! Ids from names: people use names, the API takes ids.
+//! Rows with names, and the plain verbs that all of them have: list, show, edit, switch on and off,
+//! delete. People use names, the API takes ids.
 //!
-//! A number is an id. One request first asks whether the number is only a name; then the failure
-//! tells the id of that thing.
+//! A number is an id. A number that is only a name is refused, with the id of that row.
 
-use std::{collections::BTreeMap, ops::ControlFlow};
+use std::ops::ControlFlow;
 
-use cms_core::{keys::ApiKey, webhooks::Subscription};
 use cms_http::{
     client::Client,
     wire::{
-        NoBody, OneOrPage, OnlyId, Operation, inbox, item, keys, parameters::OneOrList, webhooks,
+        NoBody, OneOrPage, OnlyId, Operation, inbox, item,
+        parameters::{ById, OneOrList},
+        webhooks,
     },
 };
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value as Json, json};
+use unicode_normalization::UnicodeNormalization as _;
 
 use super::{
-    call::{Paged, list_query},
-    list::{LARGEST_PAGE, each},
+    call::{Paged, Single, by_id, data, list_query, one},
+    list::{Chosen, LARGEST_PAGE, chosen, each},
+    record::{Cell, change, delete, plain, record_as},
 };
-use crate::output::{Done, Exit, Failure};
+use crate::{
+    flags::Flags,
+    input,
+    output::{Done, Exit, Failure, Output},
+};
 
 /// The most ids that a failure names.
 const MAX_IDS: usize = 5;
-/// The most numbers in one request, so that its line stays short.
-const MAX_NUMBERS: usize = 100;
 
-/// Things with names.
-struct Kind<T> {
-    /// One of them, and how to list all.
-    what: (&'static str, &'static str),
-    id_and_name: fn(&T) -> (i64, String),
+/// How rows are found by their names and shown. `R` reads them.
+pub(crate) struct Noun<R: Operation<Reply: Paged>> {
+    /// What one is called.
+    pub(crate) one: &'static str,
+    /// What to type next when no row has the name.
+    pub(crate) hint: &'static str,
+    /// The member that holds the name.
+    pub(crate) name: &'static str,
+    pub(crate) id_and_name: fn(&<R::Reply as Paged>::Row) -> (i64, String),
+    /// The columns of a list.
+    pub(crate) columns: fn() -> Vec<&'static str>,
+    pub(crate) cell: Cell<<R::Reply as Paged>::Row>,
 }
 
-const KEYS: Kind<ApiKey> =
-    Kind { what: ("API key", "cms keys list"), id_and_name: |key| (key.id, key.name.clone()) };
-const WEBHOOKS: Kind<Subscription> = Kind {
-    what: ("webhook", "cms webhooks list"),
-    id_and_name: |webhook| (webhook.id, webhook.name.clone()),
-};
-
-/// The id of a key, from its id or its name.
-pub(crate) async fn key(client: &Client, key: &str) -> Done<i64> {
-    Ok(keys(client, &[key.to_owned()]).await?[0])
-}
-
-/// As [`key`], of each.
-pub(crate) async fn keys(client: &Client, named: &[String]) -> Done<Vec<i64>> {
-    find::<keys::Read>(client, &KEYS, named).await
-}
-
-/// The id of a subscription, from its id or its name.
-pub(crate) async fn webhook(client: &Client, webhook: &str) -> Done<i64> {
-    Ok(webhooks(client, &[webhook.to_owned()]).await?[0])
-}
-
-/// As [`webhook`], of each.
-pub(crate) async fn webhooks(client: &Client, named: &[String]) -> Done<Vec<i64>> {
-    find::<webhooks::Read>(client, &WEBHOOKS, named).await
-}
-
-/// As [`webhook`], when one is named.
-pub(crate) async fn maybe_webhook(client: &Client, named: Option<&str>) -> Done<Option<i64>> {
-    match named {
-        Some(named) => webhook(client, named).await.map(Some),
-        None => Ok(None),
+impl<R: Operation<Reply: Paged>> Noun<R> {
+    /// The plain verbs of the noun at a site.
+    pub(crate) fn at<'a>(
+        &'a self,
+        flags: &'a Flags,
+        out: &'a Output,
+        client: &'a Client,
+    ) -> Rows<'a, R> {
+        Rows { noun: self, flags, out, client }
     }
 }
+
+impl<T, R> Noun<R>
+where
+    R: Operation<Query: From<OneOrList>, Body = NoBody, Reply = OneOrPage<T>>,
+{
+    /// The id of the row with this id or exactly this name, else with the name in other cases or
+    /// composed otherwise.
+    pub(crate) async fn id(&self, client: &Client, named: &str) -> Done<i64> {
+        let is = |op: &str| json!({ self.name: { op: named } });
+        let ids = |found: Vec<(i64, String)>| -> Vec<i64> {
+            found.into_iter().map(|(id, _)| id).collect()
+        };
+        if let Ok(id) = named.parse::<i64>() {
+            let either = json!({"or": [{"id": {"eq": id}}, is("eq")]});
+            let found = match self.found(client, Some(either)).await {
+                // Callers that may not read the rows may still act on them by id.
+                Err(failure) if [Exit::NoRight, Exit::Failed].contains(&failure.exit) => Vec::new(),
+                found => ids(found?),
+            };
+            return id_of_number(self.one, named, id, &found);
+        }
+        let mut found = self.found(client, Some(is("eq"))).await?;
+        if found.is_empty() {
+            // The service composes nothing, and ignores case in ASCII only: other names are looked
+            // for among all rows.
+            found = self.found(client, named.is_ascii().then(|| is("contains"))).await?;
+            let wanted = folded(named);
+            found.retain(|(_, name)| folded(name) == wanted);
+        }
+        only((self.one, self.hint), named, &ids(found))
+    }
+
+    /// As [`Noun::id`], when a row is named.
+    pub(crate) async fn maybe_id(&self, client: &Client, named: Option<&str>) -> Done<Option<i64>> {
+        match named {
+            Some(named) => self.id(client, named).await.map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// As [`Noun::id`], of each.
+    pub(crate) async fn ids(&self, client: &Client, named: &[String]) -> Done<Vec<i64>> {
+        let mut ids = Vec::with_capacity(named.len());
+        for named in named {
+            ids.push(self.id(client, named).await?);
+        }
+        Ok(ids)
+    }
+
+    /// Ids and names of the rows that fulfil a condition, or of all without one.
+    async fn found(&self, client: &Client, condition: Option<Json>) -> Done<Vec<(i64, String)>> {
+        let filter = condition.map(|condition| condition.to_string());
+        let query = |limit, cursor| {
+            let mut asked = list_query(limit, cursor);
+            asked.list.filter = filter.clone();
+            R::Query::from(asked)
+        };
+        let mut found = Vec::new();
+        each::<R>(client, query, |row| {
+            found.push((self.id_and_name)(&row));
+            ControlFlow::Continue(())
+        })
+        .await?;
+        Ok(found)
+    }
+}
+
+/// Rows of a noun at a site. Each is named by its id or its name. Where several may be named, `-`
+/// alone takes them from standard input.
+pub(crate) struct Rows<'a, R: Operation<Reply: Paged>> {
+    noun: &'a Noun<R>,
+    flags: &'a Flags,
+    out: &'a Output,
+    client: &'a Client,
+}
+
+impl<T, R> Rows<'_, R>
+where
+    T: Serialize,
+    R: Operation<Query: From<OneOrList>, Body = NoBody, Reply = OneOrPage<T>>,
+{
+    pub(crate) async fn list(&self, which: &Chosen) -> Done {
+        let columns = (self.noun.columns)();
+        let query = |limit, cursor| R::Query::from(list_query(limit, cursor));
+        chosen::<R>(self.out, self.client, which, (&columns, self.noun.cell), query).await
+    }
+
+    pub(crate) async fn show(&self, named: &str) -> Done {
+        let query = R::Query::from(one(self.id(named).await?));
+        record_as::<R>(self.out, self.client, &query, &NoBody, self.noun.cell).await
+    }
+
+    /// The row itself.
+    pub(crate) async fn row(&self, named: &str) -> Done<T> {
+        let query = R::Query::from(one(self.id(named).await?));
+        data::<R>(self.client, &query, &NoBody).await
+    }
+
+    pub(crate) async fn id(&self, named: &str) -> Done<i64> {
+        self.noun.id(self.client, named).await
+    }
+
+    pub(crate) async fn edit<U>(&self, named: &str, patch: &U::Body) -> Done
+    where
+        U: Operation<Query = ById, Reply: Single<One = T>>,
+    {
+        let query = by_id(self.id(named).await?);
+        record_as::<U>(self.out, self.client, &query, patch, self.noun.cell).await
+    }
+
+    /// Switches rows on or off.
+    pub(crate) async fn switch<U>(&self, several: Vec<String>, active: bool) -> Done
+    where
+        U: Operation<Query = ById, Reply: Single<One = T>>,
+    {
+        let patch = json!({"active": active});
+        let patch = serde_json::from_value(patch).map_err(Failure::unexpected)?;
+        let ids = self.noun.ids(self.client, &input::named(several)?).await?;
+        let columns = (self.noun.columns)();
+        change::<U>(self.out, self.client, &ids, &patch, (&columns, self.noun.cell)).await
+    }
+
+    /// Deletes rows after the question `Delete 2 users (ana, bo)`, which `end` completes.
+    pub(crate) async fn delete<D>(&self, several: Vec<String>, end: &str) -> Done
+    where
+        D: Operation<Query = ById, Body = NoBody>,
+    {
+        let names = input::named(several)?;
+        let ids = self.noun.ids(self.client, &names).await?;
+        let what = (self.noun.one, end);
+        delete::<D>(self.flags, self.out, self.client, (&ids, &names), what).await
+    }
+}
+
+/// Subscriptions.
+pub(crate) static WEBHOOKS: Noun<webhooks::Read> = Noun {
+    one: "webhook",
+    hint: "cms webhooks list",
+    name: "name",
+    id_and_name: |webhook| (webhook.id, webhook.name.clone()),
+    columns: || vec!["id", "name", "url", "events", "active", "failure_count", "disabled_reason"],
+    cell: plain,
+};
 
 /// As [`submission`], when one is named.
 pub(crate) async fn maybe_submission(client: &Client, named: Option<&str>) -> Done<Option<i64>> {
@@ -88,7 +221,7 @@ pub(crate) async fn submission(client: &Client, named: &str) -> Done<i64> {
     let asked = inbox::InboxAsked { filters: [filter].into(), ..inbox::InboxAsked::default() };
     let found = client.call::<inbox::Submissions>(&asked, &NoBody).await?.data;
     let ids: Vec<i64> = found.iter().map(|one| one.submission_id).collect();
-    only(("submission", "cms inbox list --search TEXT"), &reference, &ids, ids.len())
+    only(("submission", "cms inbox list --search TEXT"), &reference, &ids)
 }
 
 /// Ids of the records of a table whose column has this value. More than one is too many; then not
@@ -125,7 +258,7 @@ async fn ids(client: &Client, asked: &item::WhichItems) -> Done<Vec<i64>> {
     let ids = page
         .data
         .iter()
-        .map(|record| serde_json::from_str(record.json()).map(|OnlyId::<i64> { id }| id));
+        .map(|record| serde_json::from_str(record.json()).map(|OnlyId::<i64> { id, .. }| id));
     ids.collect::<Result<_, _>>().map_err(Failure::unexpected)
 }
 
@@ -134,6 +267,11 @@ fn reference(text: &str) -> Option<String> {
     let text: String = text.chars().filter(|c| !c.is_whitespace() && *c != '-').collect();
     let is_one = text.len() == 8 && text.chars().all(|c| c.is_ascii_alphanumeric());
     is_one.then(|| format!("{}-{}", &text[..4], &text[4..]).to_uppercase())
+}
+
+/// A name composed (NFC) and in lower case.
+fn folded(name: &str) -> String {
+    name.nfc().collect::<String>().to_lowercase()
 }
 
 /// The id itself, unless it is only a name. `found`: ids of the things with this id or name. If
@@ -149,129 +287,17 @@ fn id_of_number(what: &str, text: &str, id: i64, found: &[i64]) -> Done<i64> {
     }
 }
 
-/// The ids of the things with exactly these names, else with these names in other cases. One
-/// request asks for many numbers.
-async fn find<O: Operation<Query = OneOrList, Body = NoBody, Reply: Paged>>(
-    client: &Client,
-    kind: &Kind<<O::Reply as Paged>::Row>,
-    named: &[String],
-) -> Done<Vec<i64>> {
-    let names: Vec<&str> = named.iter().map(String::as_str).collect();
-    let rows = numbered::<O>(client, &names, kind).await?;
-    let mut ids = Vec::with_capacity(named.len());
-    for name in names {
-        ids.push(among::<O>(client, kind, name, &rows).await?);
-    }
-    Ok(ids)
-}
-
-/// Ids and names of the rows that have one of these numbers as id or name.
-async fn numbered<O: Operation<Query = OneOrList, Body = NoBody, Reply: Paged>>(
-    client: &Client,
-    names: &[&str],
-    kind: &Kind<<O::Reply as Paged>::Row>,
-) -> Done<BTreeMap<i64, String>> {
-    let numbers = names.iter().filter_map(|name| Some((*name, name.parse::<i64>().ok()?)));
-    let numbers: Vec<(&str, i64)> = numbers.collect();
-    let mut rows = BTreeMap::new();
-    for some in numbers.chunks(MAX_NUMBERS) {
-        let (names, ids): (Vec<&str>, Vec<i64>) = some.iter().copied().unzip();
-        let filter = json!({"or": [{"id": {"in": ids}}, {"name": {"in": names}}]}).to_string();
-        let query = |limit, cursor| {
-            let mut asked = list_query(limit, cursor);
-            asked.list.filter = Some(filter.clone());
-            asked
-        };
-        let read = each::<O>(client, query, |row| {
-            rows.extend([(kind.id_and_name)(&row)]);
-            ControlFlow::Continue(())
-        });
-        match read.await {
-            // Callers that may not read the rows may still act on them by id.
-            Err(failure) if [Exit::NoRight, Exit::Failed].contains(&failure.exit) => {
-                return Ok(BTreeMap::new());
-            }
-            read => read?,
-        }
-    }
-    Ok(rows)
-}
-
-/// As [`find`]. `rows` comes from [`numbered`].
-async fn among<O: Operation<Query = OneOrList, Body = NoBody, Reply: Paged>>(
-    client: &Client,
-    kind: &Kind<<O::Reply as Paged>::Row>,
-    name: &str,
-    rows: &BTreeMap<i64, String>,
-) -> Done<i64> {
-    if let Ok(id) = name.parse::<i64>() {
-        let fits = rows.iter().filter(|(known, called)| **known == id || *called == name);
-        let found: Vec<i64> = fits.map(|(known, _)| *known).collect();
-        return id_of_number(kind.what.0, name, id, &found);
-    }
-    let mut found = NameMatches::default();
-    called::<O>(client, Some("eq"), name, |row| found.add((kind.id_and_name)(&row).0)).await?;
-    if found.count == 0 {
-        // The service ignores case in ASCII only: for other names all rows are read.
-        let op = name.is_ascii().then_some("contains");
-        let alike = |row| {
-            let (id, called) = (kind.id_and_name)(&row);
-            if called.to_lowercase() == name.to_lowercase() {
-                found.add(id);
-            }
-        };
-        called::<O>(client, op, name, alike).await?;
-    }
-    only(kind.what, name, &found.ids, found.count)
-}
-
-/// Passes the rows whose name compares so, or all without an operator, to `see`.
-async fn called<O: Operation<Query = OneOrList, Body = NoBody, Reply: Paged>>(
-    client: &Client,
-    op: Option<&str>,
-    name: &str,
-    mut see: impl FnMut(<O::Reply as Paged>::Row),
-) -> Done {
-    let query = |limit, cursor| {
-        let mut asked = list_query(limit, cursor);
-        let filter = op.map(|op| (format!("filter[name][{op}]"), name.to_owned()));
-        asked.list.filters.extend(filter);
-        asked
-    };
-    each::<O>(client, query, |row| {
-        see(row);
-        ControlFlow::Continue(())
-    })
-    .await
-}
-
-/// Things with one name: their number, and the first ids.
-#[derive(Default)]
-struct NameMatches {
-    ids: Vec<i64>,
-    count: usize,
-}
-
-impl NameMatches {
-    fn add(&mut self, id: i64) {
-        self.count += 1;
-        if self.ids.len() < MAX_IDS {
-            self.ids.push(id);
-        }
-    }
-}
-
 /// The only id, or a failure that names some of the ids.
-fn only((what, list): (&str, &str), name: &str, ids: &[i64], count: usize) -> Done<i64> {
+fn only((what, hint): (&str, &str), name: &str, ids: &[i64]) -> Done<i64> {
     match ids {
         [] => {
             Err(Failure::new(Exit::NotFound, format!("there is no {what} named {name:?}"))
-                .hint(list))
+                .hint(hint))
         }
         [id] => Ok(*id),
         ids => {
             let told: Vec<String> = ids.iter().take(MAX_IDS).map(i64::to_string).collect();
-            let more = if count > told.len() { " and more" } else { "" };
+            let (count, more) = (ids.len(), if ids.len() > MAX_IDS { " and more" } else { "" });
             let why = format!("{count} {what}s are named {name:?}: {}{more}", told.join(", "));
             Err(Failure::new(Exit::NotFound, why).hint("name one of them by its id"))
         }
@@ -293,6 +319,14 @@ mod tests {
     }
 
     #[test]
+    fn names_are_alike_in_any_case_and_composition() {
+        for name in ["Zo\u{eb}", "zoe\u{308}", "ZO\u{cb}", "ZOE\u{308}"] {
+            assert_eq!(folded(name), "zo\u{eb}", "{name:?}");
+        }
+        assert_ne!(folded("zoe"), folded("zo\u{eb}"));
+    }
+
+    #[test]
     fn a_number_is_an_id() {
         for found in [&[7][..], &[], &[7, 12], &[12, 7]] {
             assert_eq!(id_of_number("webhook", "7", 7, found).expect("one"), 7, "{found:?}");
@@ -305,10 +339,10 @@ mod tests {
     #[test]
     fn one_is_meant_or_the_failure_says_which_there_are() {
         let what = ("API key", "cms keys list");
-        assert_eq!(only(what, "shop", &[3], 1).expect("one"), 3);
-        let none = only(what, "shop", &[], 0).expect_err("none");
+        assert_eq!(only(what, "shop", &[3]).expect("one"), 3);
+        let none = only(what, "shop", &[]).expect_err("none");
         assert_eq!(none.what, "there is no API key named \"shop\"");
-        let many = only(what, "shop", &[1, 2, 3, 4, 5], 7).expect_err("many");
+        let many = only(what, "shop", &[1, 2, 3, 4, 5, 6, 7]).expect_err("many");
         assert_eq!(many.what, "7 API keys are named \"shop\": 1, 2, 3, 4, 5 and more");
         assert_eq!((none.exit, many.exit), (Exit::NotFound, Exit::NotFound));
     }

@@ -102,18 +102,18 @@ pub(crate) fn cells<T: Serialize>(
 }
 
 /// Acts on each row. Stops at the first failure, reports what was done before, and exits with 8.
-async fn several<T>(
+pub(crate) async fn several<I: Clone + ToString + Into<Json>, T>(
     out: &Output,
-    ids: &[i64],
-    mut act: impl AsyncFnMut(i64) -> Done<T>,
+    ids: &[I],
+    mut act: impl AsyncFnMut(I) -> Done<T>,
 ) -> Done<Vec<T>> {
     let mut done = Vec::with_capacity(ids.len());
     for (before, id) in ids.iter().enumerate() {
-        match act(*id).await {
+        match act(id.clone()).await {
             Ok(one) => done.push(one),
             Err(failure) if before == 0 => return Err(failure),
             Err(mut failure) => {
-                let names: Vec<String> = ids[..before].iter().map(i64::to_string).collect();
+                let names: Vec<String> = ids[..before].iter().map(I::to_string).collect();
                 out.note(&format!("Done before the failure: {}", names.join(", ")));
                 failure.exit = Exit::Partly;
                 return Err(failure.fact("done", ids[..before].to_vec()));

@@ -205,6 +205,18 @@ const SITES: &[Broken] = &[
         Held::variable("CMS_REDIS_URL", format!("redis://{address}/"))
             .and("CMS_CACHE__STORE", "redis").keeping(listener)
     }, error "redis", "cannot be reached", "start Redis"),
+    broken!("an address of Redis that is none",
+        |_dir| Held::variable("CMS_REDIS_URL", "redis://:pa#ss@h")
+            .and("CMS_LIMITER__STORE", "redis"),
+        error "redis", "# as %23", "correct what the error names"),
+    // Also a program with s3 cannot use it: the host would be pics.127.0.0.1.
+    broken!("a bucket that the program cannot use",
+        |_dir| Held::variable("CMS_MEDIA__BUCKET", "pics")
+            .and("CMS_MEDIA__ENDPOINT", "http://127.0.0.1:9000")
+            .and("CMS_MEDIA__PATH_STYLE", "false")
+            .and("CMS_MEDIA__ACCESS_KEY", "aaaa")
+            .and("CMS_MEDIA__SECRET_KEY", "secret"),
+        error "media", "Please correct: media.", "built with s3"),
     // the database
     broken!("no database file", |dir| {
         fs::remove_file(dir.join("data/cms.db")).expect("removed");

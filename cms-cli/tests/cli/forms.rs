@@ -89,7 +89,7 @@ fn submissions_are_listed_exported_and_deleted() {
         assert_eq!(std::fs::read_to_string(&file).expect("a table").lines().count(), 1);
     }
     let run = |args: &str| cms(dir.path(), &format!("forms submissions {args}"));
-    run("delete 1 9 --yes").fails(8);
+    run("delete 1 9 --yes").fails(8).tells("Done before the failure: 1");
     run("show 1").fails(5);
     assert_eq!(run("list contact --spam true").ok(), "");
 }

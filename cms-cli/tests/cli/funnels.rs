@@ -118,8 +118,8 @@ fn an_applied_funnel_keeps_the_ids_of_what_stays() {
         assert_eq!(back[name], before[name], "{name}");
     }
     // Another language is another funnel, in whatever case the file writes the language.
-    sent["language_short"] = "de".into();
-    apply(&sent).ok();
+    numbered["language_short"] = "de".into();
+    apply(&numbered).ok();
     sent["language_short"] = "DE".into();
     sent["name"] = "Gut".into();
     apply(&sent).ok();

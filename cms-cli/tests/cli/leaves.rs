@@ -199,7 +199,11 @@ pub(crate) const ORDINARY: &[Call] = &[
     ("webhooks activate", &["1"], ""),
     ("webhooks pause", &["1"], ""),
     ("webhooks deliveries list", &["--since", "30m"], ""),
-    ("webhooks explain", &["item.notes.created", "--data", "-"], r#"{"table": "notes"}"#),
+    (
+        "webhooks explain",
+        &["item.notes.created", "--data", "-"],
+        r#"{"table": "notes", "id": 1, "language": null, "record": {}}"#,
+    ),
     ("queue stats", &[], ""),
     ("queue list", &[], ""),
     ("queue purge", &["--status", "failed", "--yes"], ""),

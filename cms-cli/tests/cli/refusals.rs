@@ -112,7 +112,7 @@ fn a_backup_says_what_is_wrong_and_repeats_no_private_key() {
     for file in ["data/cms.db", "cms.toml", "cms.local.toml", "plugins/x.cms"] {
         let file = dir.path().join(file).display().to_string();
         for more in ["", "--yes"] {
-            let run = cms(dir.path(), &format!("db backup {file} {more}")).fails(1);
+            let run = cms(dir.path(), &format!("db backup {file} {more}")).fails(2);
             assert!(run.err.contains("name ") && !run.err.contains("--yes"), "{run:?}");
         }
     }

@@ -67,7 +67,7 @@ fn a_user_from_making_to_deleting() {
     assert_eq!(edited["data"]["username"], "bert");
     run("users edit bert").fails(2);
     with("users passwd 2 --password-stdin", "one more password").ok();
-    run("users show bob").fails(5);
+    run("users show bob").fails(5).tells("cms users list");
     assert_eq!(run("users sessions bert").ok(), "");
     run("users sessions bert --revoke").ok();
     run("users sessions bert --revoke 7").fails(5);
@@ -109,7 +109,7 @@ fn rights_of_a_group() {
     run("groups show editors").fails(5);
     run("groups delete admins --yes").fails(6);
     run("groups delete writers").fails(2);
-    run("groups delete writers --yes").ok();
+    run("groups delete writers --yes").tells("1 group deleted: writers").ok();
 }
 
 #[test]

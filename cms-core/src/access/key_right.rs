@@ -12,6 +12,7 @@ use crate::{FieldError, ground::filter};
 /// One row of a key's rights.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct Right {
     /// An exact path such as `/api/backend/item`, or `*` for everything.
     pub endpoint: String,

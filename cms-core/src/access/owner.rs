@@ -45,6 +45,7 @@ impl RecordAct {
 
 /// A button that writes records of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Writer {
     /// The plugin whose button it is; the table may be another's.
     pub plugin: String,

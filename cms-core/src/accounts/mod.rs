@@ -5,11 +5,10 @@
 //! groups       groups and their rights
 //! login        password, then code: the only way to a session
 //! sessions     the user behind a token
-//! own          what users change of their own account
-//! operator     help after a lost authenticator, a look as a user: on the site's own machine only
+//! own          what users change of their own account, and the operator on the site's machine
 //! application  users of the embedding application, without rows
 //! attempts     wrong logins by network
-//! password, codes, qr   the secrets, each with its own type
+//! password, codes   the secrets, each with its own type
 //! ```
 
 mod application;
@@ -17,10 +16,8 @@ pub(crate) mod attempts;
 mod codes;
 pub(crate) mod groups;
 pub(crate) mod login;
-mod operator;
 mod own;
 mod password;
-pub mod qr;
 pub(crate) mod sessions;
 pub(crate) mod users;
 
@@ -43,7 +40,7 @@ use crate::{
 
 pub use application::AppUser;
 pub use attempts::{ATTEMPTS, Attempts};
-pub use codes::{RecoveryCode, STEP_S, TotpSecret};
+pub use codes::{RecoveryCode, STEP_S, TotpSecret, qr};
 pub use groups::{Group, GroupPatch, NewGroup};
 pub use login::{CheckedLogin, LoggedIn, PENDING_S, Pending, Proof, Setup};
 pub use own::OwnProof;
@@ -83,10 +80,10 @@ impl Accounts {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let window = jobs::seconds_before(now, attempts::WINDOW_S.unsigned_abs());
         let due = [
-            (attempts::sql::EXPIRE, window),
-            (attempts::sql::EXPIRE_NETWORKS, window),
-            (login::sql::EXPIRE, jobs::seconds_before(now, PENDING_S.unsigned_abs())),
-            (sessions::sql::EXPIRE, self.session_horizons().0),
+            (attempts::EXPIRE, window),
+            (attempts::EXPIRE_NETWORKS, window),
+            (login::EXPIRE, jobs::seconds_before(now, PENDING_S.unsigned_abs())),
+            (sessions::EXPIRE, self.session_horizons().0),
         ];
         jobs::expire(base, &due).await
     }

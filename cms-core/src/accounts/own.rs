@@ -1,10 +1,11 @@
 //! What users change of their own account. A new password or new recovery codes need the password
 //! or a code again, because somebody else may sit at the screen. Wrong ones count as at a login.
+//! Also what the operator does to an account, only on the site's own machine: helps after a lost
+//! authenticator, and opens a session as a user. No endpoint calls these.
 
 use super::{
-    Accounts, CheckedLogin, LoginClient, Proof, RecoveryCode, SessionUser, attempts,
-    login::sql as logins,
-    sessions::sql as sessions,
+    Accounts, CheckedLogin, HeldPermissions, LOCK, LoginClient, Proof, RecoveryCode, SessionUser,
+    Token, attempts, login, sessions,
     users::{HashedPassword, sql as users},
 };
 use crate::{Change, Code, Error, Outcome, Result, ground::Secret};
@@ -68,7 +69,7 @@ impl Accounts {
             return Ok(Outcome(Err(refusal)));
         }
         users::set_password(change, user.id, &new.hash, &new.salt_id).await?;
-        logins::drop_pending_of(change, user.id).await?;
+        login::forget_logins(change, user.id).await?;
         sessions::end_others(change, user.id, user.session).await?;
         change.audit_row("update", "users", user.id, &["password"]).await?;
         Ok(Outcome(Ok(())))
@@ -137,14 +138,55 @@ impl Accounts {
         let account = attempts::account(user.id);
         attempts::admit_account(change, &account).await?;
         let proof = Proof::Code(code);
-        if let Some(known) = logins::lock_user(change, user.id).await?
+        if let Some(known) = login::lock_user(change, user.id).await?
             && self.proves(change, user.id, &known, None, &proof).await?
         {
             return Ok(None);
         }
         attempts::note(change, &visitor.network()).await?;
-        attempts::sql::insert(change, &account).await?;
+        attempts::insert(change, &account).await?;
         let detail = "The code is wrong, expired or already used. Nothing was changed.";
         Ok(Some(Error::new(Code::InvalidCode, detail)))
+    }
+}
+
+/// Address and user agent of the operator's session, as lists of sessions show them.
+const ADDRESS: &str = "operator";
+const AGENT: &str = "cms, on the site's own machine";
+
+impl Accounts {
+    /// Removes the second factor and the recovery codes, ends all sessions of the user and forgets
+    /// the user's wrong codes. The next login sets up a new authenticator and new recovery codes.
+    pub async fn reset_second_factor(&self, change: &mut Change, user: i64) -> Result<()> {
+        change.lock(LOCK).await?;
+        self.changeable(change, &HeldPermissions::Admin, user).await?;
+        login::set_totp(change, user, None, 0).await?;
+        login::set_recovery(change, user, &[]).await?;
+        login::forget_logins(change, user).await?;
+        sessions::end_all(change, user).await?;
+        change.audit_row("reset_2fa", "users", user, &[]).await
+    }
+
+    /// Replaces the user's recovery codes by a new set.
+    pub async fn new_recovery_codes(
+        &self,
+        change: &mut Change,
+        user: i64,
+    ) -> Result<Vec<RecoveryCode>> {
+        self.changeable(change, &HeldPermissions::Admin, user).await?;
+        let codes = self.store_recovery_codes(change, user).await?;
+        change.audit_row("new_recovery_codes", "users", user, &[]).await?;
+        Ok(codes)
+    }
+
+    /// Opens a session as this user. The session is listed and ended like any other, and does not
+    /// work while the user is switched off. The audit log records the session; no event is
+    /// raised, because the user has not logged in.
+    pub async fn act_as(&self, change: &mut Change, user: i64) -> Result<Token> {
+        self.changeable(change, &HeldPermissions::Admin, user).await?;
+        let token = Token::new(&self.0.base.settings().key_prefix, 's', self.0.base.random())?;
+        sessions::insert(change, token.hash(), user, ADDRESS.to_owned(), Some(AGENT)).await?;
+        change.audit_row("act_as", "users", user, &[]).await?;
+        Ok(token)
     }
 }

@@ -38,6 +38,7 @@ const DEEPEST: usize = 32;
 
 /// The contents of a backup.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct Saving {
     /// Includes `cms.local.toml`; an encrypted backup always includes it.
     pub with_secrets: bool,

@@ -67,15 +67,17 @@ impl Base {
         begin: impl Future<Output = Result<Change>>,
     ) -> Result<Change> {
         let change = self.0.holders.begin_watched(by, begin).await?;
-        Ok(change.held_by(self.0.holders.enter(by, at)))
+        let depth = Call::present().or(by).map_or(0, Call::depth);
+        change.at_depth(depth).held_by(self.0.holders.enter(by, at)).await
     }
 
     async fn begin(&self, actor: Actor, patient: bool) -> Result<Change> {
         let Parts { db, clock, random, outbox, holders, .. } = &*self.0;
-        if Call::present().is_some() {
+        if let Some(call) = Call::present() {
             // A program's handler waits here, through whatever function it has called.
             let begin = Change::begin(db, clock, random, outbox, actor, patient);
-            return Box::pin(holders.begin_watched(None, begin)).await;
+            let change = Box::pin(holders.begin_watched(None, begin)).await?;
+            return change.at_depth(call.depth()).held_by(holders.unlisted()).await;
         }
         Change::begin(db, clock, random, outbox, actor, patient).await
     }

@@ -10,7 +10,8 @@ use serde_json::Value as Json;
 use super::Change;
 use crate::{Code, Error, Result, db};
 
-/// How long a hook or a guard may run: it holds a transaction, on SQLite the one writer.
+/// How long a hook or a guard may run: a guard or a hook before writes holds a transaction, on
+/// SQLite the one writer.
 const HOOK_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// Gets the change, the name of the event and its data.
@@ -81,17 +82,27 @@ impl Change {
     }
 }
 
-/// Runs a hook or a guard, which `who` names. It may not begin a change of its own. A panic is an
-/// error, and so is running longer than 3 s.
+/// As [`limited`], for a hook or a guard of a change: it may not begin a change of its own.
 pub(crate) async fn bounded(who: &str, run: impl Future<Output = Result<()>>) -> Result<()> {
+    db::under_change(limited(who, " Nothing was changed.", run)).await
+}
+
+/// Runs a hook or a guard, which `who` names. A panic is an error, and so is running longer than
+/// 3 s; `more` follows in the text of that error.
+pub(crate) async fn limited(
+    who: &str,
+    more: &str,
+    run: impl Future<Output = Result<()>>,
+) -> Result<()> {
     // Not polled again after a panic.
     let run = tokio::time::timeout(HOOK_TIMEOUT, AssertUnwindSafe(run).catch_unwind());
-    match db::under_change(run).await {
+    match run.await {
         Ok(Ok(done)) => done,
         Ok(Err(panic)) => Err(Error::of_panic(&format!("the {who}"), &*panic)),
         Err(_) => {
             let longest = HOOK_TIMEOUT.as_secs();
-            let why = format!("The {who} did not end within {longest} s. Nothing was changed.");
+            tracing::warn!(who, "a hook or a guard did not end within {longest} s");
+            let why = format!("The {who} did not end within {longest} s.{more}");
             Err(Error::new(Code::Unavailable, why).retry_after(1))
         }
     }

@@ -1,5 +1,6 @@
 //! Which tasks of a program hold a change. On SQLite, which has one writer, a task that holds a
-//! change and waits for another would wait for itself, for ever.
+//! change and waits for another would wait for itself, for ever. On PostgreSQL it would wait where
+//! both changes write one row.
 
 use std::{
     panic::Location,
@@ -28,19 +29,39 @@ tokio::task_local! {
 }
 
 /// One call of a handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Call(u64);
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Call {
+    number: u64,
+    /// How many handlers of events led to what it writes.
+    depth: i64,
+}
+
+impl PartialEq for Call {
+    fn eq(&self, other: &Self) -> bool {
+        self.number == other.number
+    }
+}
 
 impl Call {
     pub(crate) fn new() -> Self {
         static LAST: AtomicU64 = AtomicU64::new(0);
-        Self(LAST.fetch_add(1, Ordering::Relaxed))
+        Self { number: LAST.fetch_add(1, Ordering::Relaxed), depth: 0 }
+    }
+
+    pub(crate) fn at_depth(self, depth: i64) -> Self {
+        Self { depth, ..self }
+    }
+
+    pub(crate) fn depth(self) -> i64 {
+        self.depth
     }
 
     /// Runs the handler. Every change that begins meanwhile belongs to this call. A handler that
-    /// runs within another belongs to the outer call.
+    /// runs within another belongs to the outer call, and is as deep as the deeper of both.
     pub(crate) fn run<F: Future>(self, handler: F) -> impl Future<Output = F::Output> {
-        CALL.scope(Some(Self::present().unwrap_or(self)), handler)
+        let call =
+            Self::present().map_or(self, |outer| outer.at_depth(outer.depth.max(self.depth)));
+        CALL.scope(Some(call), handler)
     }
 
     /// The call whose handler runs here.
@@ -51,7 +72,7 @@ impl Call {
 
 /// What a change belongs to: a task, or the thread that blocks on the change. In a handler it is
 /// the call, because a server may answer several calls in one task.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum ChangeOwner {
     Task(tokio::task::Id),
     Thread(ThreadId),
@@ -119,13 +140,7 @@ impl Holders {
         tokio::select! {
             biased;
             begun = begin => begun,
-            at = waits_for_itself => {
-                let detail = format!(
-                    "This task holds a change already, begun at {at}: commit or drop it before it \
-                     begins another."
-                );
-                Err(Error::internal(detail))
-            }
+            at = waits_for_itself => Err(waits_for(at)),
         }
     }
 
@@ -146,9 +161,22 @@ impl Holders {
         Holder { holders: self.clone(), number }
     }
 
+    /// A holder for a change that a call of a handler began without a place of its own.
+    pub(crate) fn unlisted(&self) -> Holder {
+        // Numbers begin with 1.
+        Holder { holders: self.clone(), number: 0 }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn waits_for(at: &Location<'_>) -> Error {
+    Error::internal(format!(
+        "This task holds a change already, begun at {at}: commit or drop it before it begins \
+         another."
+    ))
 }
 
 /// One change of a program, until it is dropped.
@@ -173,6 +201,29 @@ impl Holder {
         let before = std::mem::replace(held, before);
         drop(all);
         before.warn();
+    }
+
+    /// Whether the task or call of this change holds another one.
+    pub(crate) fn has_other(&self) -> bool {
+        self.other(|_| true).is_some()
+    }
+
+    /// The error of a statement. One that has waited for a row while its task or call holds another
+    /// idle change names that change: nearly always it has the row.
+    pub(crate) fn explained(&self, error: Error) -> Error {
+        match error.is_lock_timeout().then(|| self.other(Held::is_idle)).flatten() {
+            Some(at) => waits_for(at),
+            None => error,
+        }
+    }
+
+    /// Where another such change of the same task or call began.
+    fn other(&self, is_such: impl Fn(&Held) -> bool) -> Option<&'static Location<'static>> {
+        let all = self.holders.lock();
+        let own = all.held.iter().find(|held| held.number == self.number);
+        let owner = own.map_or_else(|| ChangeOwner::of(None), |held| held.owner);
+        let mut others = all.held.iter().filter(|held| held.number != self.number);
+        others.find(|held| held.owner == owner && is_such(held)).map(|held| held.at)
     }
 }
 

@@ -32,7 +32,7 @@ impl Change {
         Ok(Self { tx: self.tx.grow().await?, ..self })
     }
 
-    /// As [`Change::raise_audited`] for many rows: one event and one act, and for each row its id
+    /// As [`Change::raise_about`] for many rows: one event and one act, and for each row its id
     /// and its data.
     pub(crate) async fn raise_each<P: Payload>(
         &mut self,
@@ -42,7 +42,7 @@ impl Change {
     ) -> Result<()> {
         let event = event.name;
         let (is_guarded, begun) = (!self.guards_before(event).is_empty(), Instant::now());
-        let (many, columns) = (self.dialect.of(&MANY), json!(columns).to_string());
+        let (many, columns) = (self.dialect().of(&MANY), json!(columns).to_string());
         let mut rows = rows.into_iter().peekable();
         while rows.peek().is_some() {
             let mut batch = Vec::new();
@@ -71,7 +71,7 @@ impl Change {
                 self.run(many.audit, audit).await?;
                 continue;
             }
-            self.run(many.events, args![&batch, event, self.now]).await?;
+            self.run(many.events, args![&batch, event, self.now, self.depth]).await?;
             self.run(many.audit, audit).await?;
             let jobs = args![&batch, self.now, event, family(event)];
             let queued = self.run(many.jobs, jobs).await?;
@@ -87,7 +87,7 @@ impl Change {
         event: Event<P>,
         all: &[P],
     ) -> Result<()> {
-        let many = self.dialect.of(&MANY);
+        let many = self.dialect().of(&MANY);
         for some in all.chunks(BATCH_SIZE) {
             let mut batch = Vec::new();
             for data in some {
@@ -98,7 +98,7 @@ impl Change {
                 self.emitted.push(id);
             }
             let batch = Json::from(batch).to_string();
-            self.run(many.events, args![batch, event.name, self.now]).await?;
+            self.run(many.events, args![batch, event.name, self.now, self.depth]).await?;
         }
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Change {
     pub(super) async fn move_late_events(&mut self) -> Result<()> {
         let now = self.clock.now();
         if now - self.now >= events::LATE_AFTER {
-            let set_time = self.dialect.of(&MANY).set_time;
+            let set_time = self.dialect().of(&MANY).set_time;
             for ids in std::mem::take(&mut self.emitted).chunks(BATCH_SIZE) {
                 let ids: Vec<_> = ids.iter().map(|id| [id]).collect();
                 self.tx.run(set_time, args![json!(ids).to_string(), now]).await?;
@@ -122,7 +122,7 @@ impl Change {
 /// each row: the id of the event, its payload, the members removed from it, the row's id.
 #[derive(Clone, Copy)]
 pub(crate) struct Many {
-    /// Records the events. Further values: their name, the time.
+    /// Records the events. Further values: their name, the time, their depth.
     pub(crate) events: Statement,
     /// Queues the jobs, for each subscription in the order of the events. Further values: the
     /// time, the name, its family.
@@ -147,9 +147,9 @@ macro_rules! many {
             events: Statement::new(
                 "change::many::events",
                 concat!(
-                    "insert into cms_events (id, name, body, removed, created_at) \
+                    "insert into cms_events (id, name, body, removed, created_at, depth) \
                      select e.value ->> 0, cast($2 as text), e.value ->> 1, e.value ->> 2, \
-                     cast($3 as bigint) from ",
+                     cast($3 as bigint), cast($4 as bigint) from ",
                     $rows,
                     " e"
                 ),

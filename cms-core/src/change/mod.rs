@@ -20,7 +20,7 @@ use crate::{
     },
     events::{self, Event, JudgedEvent, Outbox, Payload},
 };
-pub(crate) use guards::{Guard, Guards, Judge, bounded};
+pub(crate) use guards::{Guard, Guards, Judge, bounded, limited};
 use holders::Holder;
 pub(crate) use holders::{Call, Holders};
 pub use outcome::Outcome;
@@ -128,13 +128,14 @@ pub struct Change {
     /// Whether the commit wakes other processes.
     announced: bool,
     epochs: Arc<Epochs>,
-    dialect: Dialect,
     /// Whether the commit wakes the worker of this process.
     queued: bool,
     /// Whether it raises no events.
     silent: bool,
     /// Ids of the events.
     emitted: Vec<String>,
+    /// How many handlers of events led to it.
+    depth: i64,
     /// A statement or a hook failed: nothing more may be done.
     failed: bool,
     /// The hooks that run under it, the outermost first.
@@ -174,10 +175,10 @@ impl Change {
             touched: BTreeSet::new(),
             announced: false,
             epochs: db.shared_epochs(),
-            dialect: db.dialect(),
             queued: false,
             silent: false,
             emitted: Vec::new(),
+            depth: 0,
             failed: false,
             hooks: Vec::new(),
             guards: None,
@@ -188,8 +189,21 @@ impl Change {
         })
     }
 
-    pub(crate) fn held_by(self, holder: Holder) -> Self {
-        Self { holder: Some(holder), ..self }
+    /// Beside another change of its task, this change gives up early when it waits for a row on
+    /// PostgreSQL: the other change may lie idle until this one ends.
+    pub(crate) async fn held_by(mut self, holder: Holder) -> Result<Self> {
+        if let Some(setting) = self.dialect().shorten_lock_timeout()
+            && holder.has_other()
+        {
+            Box::pin(self.script(setting)).await?;
+        }
+        self.holder = Some(holder);
+        Ok(self)
+    }
+
+    /// Gives its events at least this depth.
+    pub(crate) fn at_depth(self, depth: i64) -> Self {
+        Self { depth: self.depth.max(depth), ..self }
     }
 
     /// Asks these guards before each act.
@@ -199,13 +213,13 @@ impl Change {
 
     /// Waits until no other change holds `lock`, and holds it until this change ends.
     pub(crate) async fn lock(&mut self, lock: Lock) -> Result<()> {
-        self.expect_whole()?;
-        let done = self.tx.lock(lock).await;
+        let done = self.tx()?.lock(lock).await;
         self.noted(done)
     }
 
-    /// Refuses statements after one that failed: PostgreSQL takes none then, SQLite would.
-    fn expect_whole(&self) -> Result<()> {
+    /// The transaction, for a statement. Refuses one after a failure: PostgreSQL takes none then,
+    /// SQLite would.
+    fn tx(&mut self) -> Result<&mut Tx> {
         if let Some(holder) = &self.holder {
             holder.used(!self.failed);
         }
@@ -214,7 +228,7 @@ impl Change {
                 "an earlier statement or hook of this change failed: drop the change and begin a \
                  new one",
             )),
-            false => Ok(()),
+            false => Ok(&mut self.tx),
         }
     }
 
@@ -223,7 +237,10 @@ impl Change {
             holder.used(false);
         }
         self.failed |= done.as_ref().is_err_and(Error::is_by_database);
-        done
+        match &self.holder {
+            Some(holder) => done.map_err(|error| holder.explained(error)),
+            None => done,
+        }
     }
 
     /// Marks the change as failed: it takes no further statement and cannot be committed.
@@ -253,26 +270,25 @@ impl Change {
     /// As [`Change::lock`], but refuses when this wait, or any later wait of the change, takes
     /// longer than `patience`.
     pub(crate) async fn lock_within(&mut self, lock: Lock, patience: Millis) -> Result<()> {
-        self.expect_whole()?;
-        let done = self.tx.lock_within(lock, patience).await;
+        let done = self.tx()?.lock_within(lock, patience).await;
         self.noted(done)
     }
 
     /// The engine's dialect of SQL.
     pub(crate) fn dialect(&self) -> Dialect {
-        self.dialect
+        self.tx.dialect()
     }
 
     /// Describes a table or view as this change has left it; `None` when there is none of that
     /// name.
     pub(crate) async fn describe(&mut self, table: &str) -> Result<Option<DbTable>> {
-        let dialect = self.dialect;
+        let dialect = self.dialect();
         Ok(DbTable::of(dialect, self.all(dialect.columns(), args![table]).await?))
     }
 
     /// Tells the engine to plan all further statements as searches by key.
     pub(crate) async fn search_by_key(&mut self) -> Result<()> {
-        match self.dialect.search_by_key() {
+        match self.dialect().search_by_key() {
             Some(settings) => self.script(settings).await,
             None => Ok(()),
         }
@@ -281,7 +297,7 @@ impl Change {
     /// Lets this change wait for something outside the database, such as a bucket, longer than
     /// `database.idle_in_transaction_s`. Nobody else may need the rows that it holds meanwhile.
     pub(crate) async fn extend_idle_timeout(&mut self) -> Result<()> {
-        match self.dialect.extend_idle_timeout() {
+        match self.dialect().extend_idle_timeout() {
             Some(setting) => self.script(setting).await,
             None => Ok(()),
         }
@@ -334,8 +350,7 @@ impl Change {
         sql: impl Into<Sql>,
         args: Vec<Value>,
     ) -> Result<Vec<T>> {
-        self.expect_whole()?;
-        let done = self.tx.all(sql, args).await;
+        let done = self.tx()?.all(sql, args).await;
         self.noted(done)
     }
 
@@ -365,16 +380,14 @@ impl Change {
     }
 
     pub(crate) async fn run(&mut self, sql: impl Into<Sql>, args: Vec<Value>) -> Result<u64> {
-        self.expect_whole()?;
-        let done = self.tx.run(sql, args).await;
+        let done = self.tx()?.run(sql, args).await;
         self.noted(done)
     }
 
     /// Runs several statements in one trip; see [`Tx::steps`]. Returns the number of rows that the
     /// last one changed.
     pub(crate) async fn steps(&mut self, steps: Vec<Step>) -> Result<u64> {
-        self.expect_whole()?;
-        let done = self.tx.steps(steps).await;
+        let done = self.tx()?.steps(steps).await;
         self.noted(done)
     }
 
@@ -397,14 +410,13 @@ impl Change {
         let sql = sql.into();
         let name = sql.name();
         match self.run(sql, args).await? {
-            0 => Err(Error::internal(NoRow(name))),
+            0 => Err(Error::internal(format!("{name} changed no row"))),
             _ => Ok(()),
         }
     }
 
     pub(crate) async fn script(&mut self, sql: impl Into<Sql>) -> Result<()> {
-        self.expect_whole()?;
-        let done = self.tx.script(sql).await;
+        let done = self.tx()?.script(sql).await;
         self.noted(done)
     }
 
@@ -453,29 +465,20 @@ impl Change {
         self.record(event.name, json!(data), None, None).await
     }
 
-    /// As [`Change::raise_own`] and [`Change::audit`], in one trip to the database.
-    pub(crate) async fn raise_audited<P: Payload>(
-        &mut self,
-        event: Event<P>,
-        data: &P,
-        entry: AuditEntry<'_>,
-    ) -> Result<Emitted> {
-        self.emit_audited(event.name, json!(data), entry).await
-    }
-
-    /// As [`Change::raise_own`], for an event whose payload is deleted with its subject.
+    /// As [`Change::raise_own`] and [`Change::audit`], in one trip to the database. The payload is
+    /// deleted with the subject.
     pub(crate) async fn raise_about<P: Payload>(
         &mut self,
-        subject: String,
+        subject: Option<String>,
         event: Event<P>,
         data: &P,
         entry: Option<AuditEntry<'_>>,
     ) -> Result<Emitted> {
         let audit = entry.map(|entry| self.audit_step(entry));
-        self.record(event.name, json!(data), Some(subject), audit).await
+        self.record(event.name, json!(data), subject, audit).await
     }
 
-    /// As [`Change::raise_audited`], for the events of items, whose names contain the table.
+    /// As [`Change::raise_about`], for the events of items, whose names contain the table.
     pub(crate) async fn emit_audited(
         &mut self,
         event: &str,
@@ -508,7 +511,7 @@ impl Change {
             }
             return Ok(Emitted { id, queued: 0 });
         }
-        let [event, jobs] = Outbox::add(&id, event, self.now, data, subject);
+        let [event, jobs] = Outbox::add(&id, event, self.now, data, subject, self.depth);
         let steps = [Some(event), beside, Some(jobs)].into_iter().flatten().collect();
         let queued = self.steps(steps).await?;
         self.queued |= queued > 0;
@@ -577,13 +580,13 @@ impl Change {
     /// it: begin such a change with [`Keys::change`](crate::keys::Keys::change) or
     /// [`Accounts::change`](crate::accounts::Accounts::change).
     pub async fn commit(mut self) -> Result<()> {
-        self.expect_whole()?;
+        self.tx()?;
         if self.unjudged {
             return Err(Error::internal("a change of a caller who was not judged again"));
         }
         let has_events = !self.emitted.is_empty();
         self.move_late_events().await?;
-        if let (true, Some(notify)) = (self.announced, self.dialect.notify()) {
+        if let (true, Some(notify)) = (self.announced, self.dialect().notify()) {
             self.script(notify).await?;
         }
         let raised = self.tx.commit(self.touched).await.map_err(outcome::deferred)?;
@@ -597,11 +600,6 @@ impl Change {
         Ok(())
     }
 }
-
-/// A statement that had to change a row changed none.
-#[derive(Debug, thiserror::Error)]
-#[error("{0} changed no row")]
-struct NoRow(&'static str);
 
 pub(crate) fn is_unique_violation(error: &Error) -> bool {
     matches!(error.database(), Some(sqlx::Error::Database(e)) if e.is_unique_violation())

@@ -10,6 +10,7 @@ use crate::db::Kind;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = made_or_adopted)]
+#[non_exhaustive]
 pub struct TableDeclaration {
     /// Its name in the API.
     pub name: String,
@@ -63,6 +64,7 @@ impl TableDeclaration {
 /// A column of a content table.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ColumnDeclaration {
     /// Its name.
     pub name: String,

@@ -81,6 +81,15 @@ fn is_temporary(code: &str) -> bool {
 }
 
 impl Error {
+    /// Whether PostgreSQL refused to wait any longer for a lock.
+    pub(crate) fn is_lock_timeout(&self) -> bool {
+        let code = match self.database() {
+            Some(sqlx::Error::Database(e)) => e.code(),
+            _ => None,
+        };
+        code.as_deref() == Some("55P03")
+    }
+
     /// Whether the database itself is damaged. PostgreSQL: XX001 data, XX002 an index. SQLite:
     /// corrupt 11, not a database 26.
     #[must_use]

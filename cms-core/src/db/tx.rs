@@ -160,7 +160,7 @@ impl Tx {
         }
     }
 
-    pub(super) fn dialect(&self) -> Dialect {
+    pub(crate) fn dialect(&self) -> Dialect {
         match self {
             #[cfg(feature = "sqlite")]
             Self::Sqlite(_) => Dialect::Sqlite,

@@ -39,7 +39,7 @@ pub(crate) use self::{
     event::{Event, Payload, of_delivery, schema},
     filter::is_removed,
     outbox::{Outbox, family, sql},
-    outside::judge,
+    outside::{judge, judge_data},
     payloads::{
         AnswerData, AnsweredForm, DeliveryFailed, FailedDelivery, FormData, FormSubmission,
         FunnelData, InboxSubmission, ItemData, LoginData, MailFailed, MediaData, Page, PageData,

@@ -15,8 +15,8 @@ use crate::{
 pub(crate) mod sql {
     crate::db::statements! {
         /// The subject is whom the payload is about, if the payload is deleted with the subject.
-        EVENT = "insert into cms_events (id, name, body, removed, created_at, subject) \
-                 values ($1, $2, $3, $4, $5, $6)";
+        EVENT = "insert into cms_events (id, name, body, removed, created_at, subject, depth) \
+                 values ($1, $2, $3, $4, $5, $6, $7)";
         /// `$4` is the event's family. Jobs are inserted in the order of subscriptions, so that
         /// each index grows at one place: PostgreSQL then needs a third less time for 10,000
         /// subscriptions. The select does not join subscriptions: a join costs PostgreSQL a quarter
@@ -58,11 +58,12 @@ impl Outbox {
         now: Millis,
         data: serde_json::Value,
         subject: Option<String>,
+        depth: i64,
     ) -> [Step; 2] {
         let (body, removed) = body(id, event, now, data);
         let removed = (!removed.is_empty()).then(|| json!(removed).to_string());
         [
-            Step(sql::EVENT, args![id, event, body, removed, now, subject]),
+            Step(sql::EVENT, args![id, event, body, removed, now, subject, depth]),
             Step(sql::ENQUEUE, args![id, now, event, family(event)]),
         ]
     }

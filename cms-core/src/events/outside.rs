@@ -1,11 +1,16 @@
 //! What code other than the service itself may raise: plugins, embedding programs, callers of
 //! `/api/backend/webhooks/emit`. Pure.
 
-use std::io;
+use std::{io, sync::LazyLock};
 
 use serde_json::Value as Json;
 
-use super::system::{FROM_OUTSIDE, find_entry, is_reserved};
+use super::{
+    conform::Rules,
+    event::schema,
+    payloads::ItemData,
+    system::{FROM_OUTSIDE, find_entry, is_reserved},
+};
 use crate::{Code, Error, Result};
 
 /// Most bytes of an event's data as JSON.
@@ -36,21 +41,35 @@ pub(crate) fn judge(event: &str, data: Json) -> Result<JudgedEvent> {
         );
         return Err(Error::invalid_field("event", "reserved", message));
     }
-    if !is_shallow(&data, MAX_DEPTH) {
+    judge_data(event, &data)?;
+    Ok(JudgedEvent { event: event.to_owned(), data })
+}
+
+/// The outline of an item's event, whatever its table: who sends data may not know its columns.
+static ITEM: LazyLock<Rules> = LazyLock::new(|| Rules::new(schema::<ItemData<'_>>()));
+
+/// Judges the data of any event.
+///
+/// # Errors
+/// As [`judge`] for data.
+pub(crate) fn judge_data(event: &str, data: &Json) -> Result<()> {
+    if !is_shallow(data, MAX_DEPTH) {
         let message = format!("{MAX_DEPTH} levels at most are expected");
         return Err(Error::invalid_field("data", "range", message));
     }
-    if serde_json::to_writer(SizeLimit(MAX_DATA), &data).is_err() {
+    if serde_json::to_writer(SizeLimit(MAX_DATA), data).is_err() {
         let detail = format!(
             "The data of an event may have {MAX_DATA} bytes: send an id, and let receivers ask \
              for the rest."
         );
         return Err(Error::new(Code::PayloadTooLarge, detail));
     }
-    match find_entry(event).map(|known| known.faults(&data)) {
-        Some(faults) if !faults.is_empty() => Err(Error::invalid(faults)),
-        _ => Ok(JudgedEvent { event: event.to_owned(), data }),
-    }
+    let faults = match find_entry(event) {
+        Some(known) => known.faults(data),
+        None if event.starts_with("item.") => ITEM.faults(data),
+        None => Vec::new(),
+    };
+    if faults.is_empty() { Ok(()) } else { Err(Error::invalid(faults)) }
 }
 
 fn is_shallow(data: &Json, levels: usize) -> bool {
@@ -127,6 +146,23 @@ mod tests {
             assert_eq!((&data, removed), (&known.example(), Vec::new()), "{}", known.name);
             assert_eq!(known.faults(&data), Vec::new(), "{}", known.name);
             assert_ne!(known.faults(&json!({})), Vec::new());
+        }
+    }
+
+    #[test]
+    fn data_of_our_own_events_is_judged_too() {
+        let record = json!({"table": "blog", "id": 1, "language": null, "record": {"a": 1}});
+        let (page, item) = ("page.published", "item.blog.created");
+        for (event, data, expected) in [
+            (page, find_entry(page).unwrap().example(), ""),
+            (page, json!({"page": 7}), "data.revision required"),
+            (item, record, ""),
+            (item, json!({"id": 1, "language": null, "record": {}}), "data.table required"),
+        ] {
+            let refused = judge_data(event, &data).err();
+            let told = refused.iter().flat_map(Error::placed_fields).next();
+            let told = told.map(|(field, _)| format!("{} {}", field.field, field.code));
+            assert_eq!(told.unwrap_or_default(), expected, "{event} {data}");
         }
     }
 

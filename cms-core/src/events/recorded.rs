@@ -16,6 +16,8 @@ pub struct RecordedEvent {
     pub data: String,
     pub(crate) row: i64,
     pub(crate) place: i64,
+    /// How many handlers led to it.
+    pub(crate) depth: i64,
 }
 
 impl RecordedEvent {

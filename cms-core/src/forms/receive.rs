@@ -127,7 +127,7 @@ impl Forms {
             change.ask(FORM_SUBMITTED, &data).await?;
             change.audit(entry).await?;
         } else {
-            change.raise_audited(FORM_SUBMITTED, &data, entry).await?;
+            change.raise_about(None, FORM_SUBMITTED, &data, Some(entry)).await?;
             // The count includes the row just stored.
             if sql::within_hour(change, form.id, NOTICES + 1).await? <= NOTICES {
                 for mail in notices(&form, id, &line, &answers) {

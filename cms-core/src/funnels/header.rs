@@ -3,7 +3,7 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::{
-    problem::Problem,
+    record::Problem,
     settings::{FunnelSettings, truth},
 };
 use crate::ground::plain;

@@ -6,8 +6,7 @@
 //! rules        mail rules (pure)
 //! header       name, slug, settings: all but nodes, edges and mail rules
 //! settings     its settings
-//! problem      what is wrong, and where
-//! record       funnels as they are stored and shown
+//! record       funnels as they are stored and shown; a problem, and where it is
 //! definitions  funnels as their authors draw, save and publish them
 //! sessions     visits: what visitors do in a funnel
 //! inbox        what they sent, for the staff
@@ -23,7 +22,6 @@ mod definitions;
 mod graph;
 mod header;
 mod inbox;
-mod problem;
 mod record;
 mod retention;
 mod rules;
@@ -50,9 +48,9 @@ pub use inbox::{
     SubmissionUpdate, Undone, Updated, ViewQuery,
 };
 pub(crate) use inbox::{COLUMNS as INBOX, UNASSIGN};
-pub use problem::Warning;
 pub use record::{
-    EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelLanguage, FunnelNode, WhichFunnel,
+    EmailRouting, Funnel, FunnelDetail, FunnelEdge, FunnelLanguage, FunnelNode, Warning,
+    WhichFunnel,
 };
 pub use sessions::{
     AnswerStep, Beginning, CompleteVisit, Completed, JudgedFile, PassedEdge, PassedNode, PastEnd,
@@ -104,7 +102,7 @@ pub(crate) fn subject(submission: i64) -> String {
 pub(crate) fn statements() -> [&'static [crate::db::Statement]; 8] {
     [
         definitions::sql::ALL,
-        definitions::delete::ALL,
+        definitions::ALL,
         definitions::versions::ALL,
         sessions::sql::ALL,
         inbox::sql::ALL,

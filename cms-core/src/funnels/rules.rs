@@ -6,7 +6,10 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value as Json};
 
-use super::{problem::Problem, record::EmailRouting, settings::truth};
+use super::{
+    record::{EmailRouting, Problem},
+    settings::truth,
+};
 use crate::{conditions::AROUND, fields::address, ground::html::sanitize};
 
 /// A mail rule. The first matching rule for an event sends its mails.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::tz::TimeZone;
 use serde_json::{Map, Value as Json};
 
-use super::problem::Problem;
+use super::record::Problem;
 use crate::{Address, Millis, ground::nearest, parse_rfc3339};
 
 /// Hours that a visit may rest.

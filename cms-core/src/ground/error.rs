@@ -139,6 +139,7 @@ impl fmt::Display for Code {
 
 /// One wrong field of a request.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct FieldError {
     /// Name of the field, with indexes for nested ones: `rights[0].methods`.
     pub field: String,
@@ -146,6 +147,13 @@ pub struct FieldError {
     pub code: &'static str,
     /// What is expected, as a sentence.
     pub message: String,
+}
+
+impl FieldError {
+    /// A wrong field.
+    pub fn new(field: impl Into<String>, code: &'static str, message: impl Into<String>) -> Self {
+        Self { field: field.into(), code, message: message.into() }
+    }
 }
 
 /// A refusal or a fault: a [`Code`], a sentence that says how to fix it, and the cause for the log.
@@ -213,7 +221,7 @@ impl Error {
         code: &'static str,
         message: impl Into<String>,
     ) -> Self {
-        Self::invalid(vec![FieldError { field: field.into(), code, message: message.into() }])
+        Self::invalid(vec![FieldError::new(field, code, message)])
     }
 
     /// Adds the wrong fields.
@@ -301,12 +309,16 @@ impl Error {
         &self.0.fields
     }
 
-    /// What happened and why, for people who may see causes. For `internal_error` only the cause.
+    /// What happened and why, for people who may see causes: the detail, the wrong fields and the
+    /// cause. For `internal_error` only the cause.
     pub(crate) fn with_cause(&self) -> String {
+        let fields =
+            self.0.fields.iter().map(|wrong| format!(" {}: {}", wrong.field, wrong.message));
+        let what = format!("{}{}", self.0.detail, fields.collect::<Vec<_>>().join(";"));
         match error::Error::source(self) {
             Some(cause) if self.0.code == Code::Internal => cause.to_string(),
-            Some(cause) => format!("{} ({cause})", self.0.detail),
-            None => self.0.detail.clone(),
+            Some(cause) => format!("{what} ({cause})"),
+            None => what,
         }
     }
 
@@ -410,6 +422,8 @@ mod tests {
         let named = |i: usize| format!("rights[{i}]: unknown endpoint");
         assert_eq!(wrong(0).to_string(), begin);
         assert_eq!(wrong(1).to_string(), format!("{begin} ({})", named(0)));
+        let both = format!("Please correct. {}; {}", named(0), named(1));
+        assert_eq!(wrong(2).with_cause(), both);
         let five = [0, 1, 2, 3, 4].map(named).join("; ");
         assert_eq!(wrong(5).to_string(), format!("{begin} ({five})"));
         assert_eq!(wrong(8).to_string(), format!("{begin} ({five}; and 3 more)"));

@@ -38,6 +38,7 @@ pub enum Condition {
 
 /// One condition on a column.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Filter {
     /// The column.
     pub column: String,

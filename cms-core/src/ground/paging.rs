@@ -18,6 +18,7 @@ const BEGIN: char = 'c';
 
 /// One page of a list, and the cursor of the next.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Page<T> {
     /// The rows.
     pub data: Vec<T>,
@@ -31,6 +32,7 @@ pub struct Page<T> {
 
 /// Which page of a list is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Paging {
     /// Rows of the page, 1 to [`MAX_LIMIT`].
     pub limit: u32,

@@ -74,6 +74,15 @@ impl IfMatch {
         })
     }
 
+    /// The refusal of a condition that does not hold; `detail` says why, unless the tags were weak.
+    pub(crate) fn stale(&self, detail: &str) -> Error {
+        let is_weak =
+            matches!(self, Self::Tags(tags) if tags.iter().any(|tag| tag.starts_with("W/")));
+        let weak = "If-Match has a weak tag, which never matches: a proxy that compresses replies \
+                    made the tag weak. Send the tag without W/.";
+        Error::new(Code::Stale, if is_weak { weak } else { detail })
+    }
+
     pub(super) fn check(&self, cursors: &Cursors, table: &Table, json: &str) -> Result<()> {
         let is_one_of =
             |sent: &[String]| tags(cursors, &table.name, json).any(|tag| sent.contains(&tag));
@@ -82,8 +91,7 @@ impl IfMatch {
                 Code::PreconditionRequired,
                 format!("{} demands If-Match: send the ETag of the record you read.", table.name),
             )),
-            Self::Tags(sent) if !is_one_of(sent) => Err(Error::new(
-                Code::Stale,
+            Self::Tags(sent) if !is_one_of(sent) => Err(self.stale(
                 "The record has changed since you read it: read it again, then repeat the change.",
             )),
             _ => Ok(()),

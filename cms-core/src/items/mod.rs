@@ -49,7 +49,7 @@ pub use compare::{
 };
 pub use condition::not;
 pub(crate) use hooks::Hook;
-pub use hooks::{BeforeWrite, Write, WriteKind};
+pub use hooks::{BeforeWrite, OnRead, Read, Write, WriteKind};
 pub use if_match::{IfMatch, etag};
 pub(crate) use own::{Made, OwnColumn, OwnList, RowList, columns, read_times, searched};
 pub use own_sql::OwnSql;
@@ -89,6 +89,7 @@ struct Inner {
     registry: Registry,
     write_rules: OnceLock<write_rules::RuledTables>,
     hooks: ArcSwap<hooks::Hooks>,
+    read_hooks: ArcSwap<hooks::ReadHooks>,
     /// Tables of the embedding program.
     own: BTreeSet<&'static str>,
     /// Held during a read of a whole table.
@@ -104,6 +105,7 @@ impl Items {
             registry,
             write_rules: OnceLock::new(),
             hooks: ArcSwap::default(),
+            read_hooks: ArcSwap::default(),
             own,
             whole: Arc::default(),
         }))

@@ -22,6 +22,7 @@ const MAX_SEARCH: usize = 200;
 /// # Ok::<(), cms_core::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Query {
     /// Only versions in this language.
     pub language: Option<String>,

@@ -21,7 +21,7 @@ use crate::{
     Change, Code, Error, Page, Result,
     access::{self, Endpoints, KeyCall, Right, holds},
     base::Base,
-    db::{Lock, RecordCache},
+    db::{Lock, RecordCache, args},
     ground::clock,
     items::Query,
     jobs,
@@ -31,6 +31,10 @@ use crate::{
 const IN_USE: Lock = Lock::new(3);
 /// Serializes the changes to keys that are made on behalf of a key.
 const CHANGES: Lock = Lock::new(7);
+
+/// Longest grace of a rotation: seven days, in seconds.
+pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
+
 /// Refuses a grace that is negative or beyond [`MAX_GRACE_S`].
 pub(crate) fn check_grace(grace_s: i64) -> Result<()> {
     if (0..=MAX_GRACE_S).contains(&grace_s) {
@@ -39,9 +43,6 @@ pub(crate) fn check_grace(grace_s: i64) -> Result<()> {
     let message = format!("seconds from 0 to {MAX_GRACE_S} (7 days)");
     Err(Error::invalid_field("grace_s", "range", message))
 }
-
-/// Longest grace of a rotation: seven days, in seconds.
-pub const MAX_GRACE_S: i64 = 7 * 24 * 3600;
 
 /// A call that was refused for lack of a right.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -115,7 +116,8 @@ impl Keys {
 
     /// The oldest key with this name.
     pub(crate) async fn named(&self, change: &mut Change, name: &str) -> Result<Option<i64>> {
-        sql::named(change, name).await
+        let found: Option<(i64,)> = change.optional(sql::NAMED, args![name]).await?;
+        Ok(found.map(|(id,)| id))
     }
 
     /// Creates a key for a caller with the rights `held`. The value is returned only here.
@@ -192,7 +194,7 @@ impl Keys {
     /// Deletes the key.
     pub async fn delete(&self, change: &mut Change, held: &[Right], id: i64) -> Result<()> {
         self.changeable(change, held, id).await?;
-        sql::delete(change, id).await?;
+        change.run_one(sql::DELETE, args![id]).await?;
         change.audit_row("delete", "api_keys", id, &[]).await
     }
 

@@ -105,12 +105,6 @@ pub(super) async fn find_again(
     change.optional(statement, args![hash, "", in_use.number()]).await
 }
 
-/// The oldest key with this name.
-pub(super) async fn named(change: &mut Change, name: &str) -> Result<Option<i64>> {
-    let found: Option<(i64,)> = change.optional(NAMED, args![name]).await?;
-    Ok(found.map(|(id,)| id))
-}
-
 /// Adds the current value.
 pub(super) async fn add_value(change: &mut Change, id: i64, hash: String) -> Result<()> {
     change.run(INSERT_VALUE, args![hash, id]).await.map(drop)
@@ -133,10 +127,6 @@ pub(super) async fn replace_value(
 /// Deletes a value that has expired.
 pub(super) async fn drop_value(change: &mut Change, hash: &str) -> Result<()> {
     change.run(DROP_VALUE, args![hash, change.now()]).await.map(drop)
-}
-
-pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run_one(DELETE, args![id]).await
 }
 
 /// The last denied call of a key. Outer `None`: there is no such key.

@@ -12,6 +12,7 @@ const MOST_KEY: usize = 200;
 
 /// A mail to one person. For three recipients queue three mails.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Mail {
     /// What it is for, such as `form.notice`: 1 to 64 lower-case letters, digits, `.`, `_`, `-`.
     pub purpose: &'static str,

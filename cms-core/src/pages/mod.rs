@@ -31,6 +31,7 @@ use crate::{
 
 /// Selects a page by the first of `id`, `view` and `url` that is given.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Wanted<'a> {
     /// Id of the page.
     pub id: Option<&'a str>,

@@ -23,6 +23,11 @@ impl Begin {
         Self { base: base.clone(), call: Call::new(), begin: Arc::new(begin) }
     }
 
+    /// Makes the events of its changes one deeper than the event that its handler is called for.
+    pub(crate) fn for_event(self, depth: i64) -> Self {
+        Self { call: self.call.at_depth(depth.saturating_add(1)), ..self }
+    }
+
     /// The call for which it begins changes.
     pub(crate) fn call(&self) -> Call {
         self.call
@@ -35,7 +40,8 @@ impl Begin {
 
     /// Begins a change for a program outside of any call of a handler.
     pub(crate) async fn change_of_task(self, at: &'static Location<'static>) -> Result<Change> {
-        self.base.held(None, at, (self.begin)()).await
+        let change = self.base.held(None, at, (self.begin)()).await?;
+        Ok(change.at_depth(self.call.depth()))
     }
 }
 

@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{
-    Index,
+    Index, Manifest,
     manifest::{
-        Button, ButtonType, ButtonValues, FieldType, ForStatus, List, Manifest, SelectOption,
-        SelectSource, Style,
+        Button, ButtonType, ButtonValues, FieldType, ForStatus, List, SelectOption, SelectSource,
+        Style,
     },
 };
 use crate::{

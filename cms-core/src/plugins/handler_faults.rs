@@ -38,9 +38,10 @@ impl Handlers {
     /// Names that two handlers of one kind share. Names of hooks count per table.
     pub(crate) fn repeated(&self) -> Vec<Problem> {
         let mut seen = BTreeSet::new();
-        let hooks = self.hooks.iter().filter(|hook| !seen.insert((&hook.table, &hook.name)));
-        let hooks =
-            hooks.map(|hook| (format!("hooks before writes of {}", hook.table), &*hook.name));
+        let hooks = self.hooks.iter().map(|one| ("hooks before writes", &one.table, &one.name));
+        let reads = self.read_hooks.iter().map(|one| ("hooks on reads", &one.table, &one.name));
+        let hooks = hooks.chain(reads).filter(|hook| !seen.insert(*hook));
+        let hooks = hooks.map(|(kind, table, name)| (format!("{kind} of {table}"), name.as_str()));
         let others = self.repeated.iter().map(|(kind, name)| ((*kind).to_owned(), name.as_str()));
         let told = others.chain(hooks);
         told.map(|(kind, name)| Problem::whole(format!("two {kind} are named {name}"))).collect()

@@ -20,7 +20,7 @@ use crate::{
     change::Guard,
     events::RecordedEvent,
     ground::SiteRef,
-    items::{BeforeWrite, Hook, Items},
+    items::{BeforeWrite, Hook, Items, OnRead},
 };
 
 /// Runs a task.
@@ -69,6 +69,7 @@ pub struct Handlers {
     pub(super) icons: BTreeMap<String, &'static [u8]>,
     pub(super) widgets: BTreeMap<String, Arc<dyn WidgetContent>>,
     pub(super) hooks: Vec<Hook>,
+    pub(super) read_hooks: Vec<Hook<dyn OnRead>>,
     pub(super) guards: Vec<DeclaredGuard>,
     pub(super) events: Vec<EventHandler>,
     /// Names that were given twice, each with its kind of handler.
@@ -190,7 +191,22 @@ impl Handlers {
     /// that panics or takes longer than 3 s refuses the write. A hook must not block its thread.
     #[must_use]
     pub fn before(mut self, table: &str, name: &str, run: impl BeforeWrite) -> Self {
+        let run: Arc<dyn BeforeWrite> = Arc::new(run);
         self.hooks.push(Hook::new(table, name, run));
+        self
+    }
+
+    /// Adds a hook on reads: `run` is called before the API sends records of `table` to a caller,
+    /// once for each reply, with all of its records. `name` appears in the log.
+    ///
+    /// The hook may add, change and remove members of the records, or refuse the reply with an
+    /// error, which the caller gets. Order, panics and the limit of 3 s are as for
+    /// [`Handlers::before`]. Replies that a hook has seen are not kept, and never 304. Code of the
+    /// program, events, filters and sorts have the records as they are stored.
+    #[must_use]
+    pub fn on_read(mut self, table: &str, name: &str, run: impl OnRead) -> Self {
+        let run: Arc<dyn OnRead> = Arc::new(run);
+        self.read_hooks.push(Hook::new(table, name, run));
         self
     }
 
@@ -220,7 +236,8 @@ impl Handlers {
     /// the writes of that change happen exactly once. After an error, a panic or 20 s the handler
     /// is called again, after 1, 5, 30, 60, 300, 300 ... s. Later events wait meanwhile, and
     /// `cms status` shows the reason. Of the processes that run `Work::Events`, one at a time
-    /// calls the handler.
+    /// calls the handler. It is not called for an event to which 64 such calls have led: the event
+    /// counts as done, and the log has an error.
     ///
     /// ```
     /// use cms_core::plugins::Handlers;
@@ -261,6 +278,15 @@ impl Handlers {
         site: &'h SiteRef,
     ) -> impl Iterator<Item = Hook> + 'h {
         self.hooks.iter().map(|hook| hook.of(plugin, site))
+    }
+
+    /// The hooks on reads of a plugin, with access to the site.
+    pub(crate) fn read_hooks<'h>(
+        &'h self,
+        plugin: &'h str,
+        site: &'h SiteRef,
+    ) -> impl Iterator<Item = Hook<dyn OnRead>> + 'h {
+        self.read_hooks.iter().map(|hook| hook.of(plugin, site))
     }
 
     /// The guards of a plugin, with access to the site.
@@ -374,6 +400,7 @@ impl EventCall {
 
 /// The input of a script.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct ScriptInput {
     /// The row that the button belongs to; null in a header.
     pub id: Json,

@@ -69,8 +69,8 @@ pub(crate) use handlers::{EventHandler, ScriptHandler, TaskHandler};
 pub use index::Index;
 pub(crate) use load::has_manifest;
 pub use load::{LoadedPlugin, check_folder, check_text, full_path, load_folder};
+pub use manifest::document::{Manifest, schema};
 use manifest::{Button, List};
-pub use manifest::{Manifest, schema};
 pub use names::Names;
 pub(crate) use order::in_order;
 pub use problem::Problem;
@@ -92,7 +92,9 @@ pub use widgets::{PlacedWidget, TODAY, WidgetContent};
 ///
 /// impl Plugin for Shop {
 ///     fn manifest(&self) -> Manifest {
-///         Manifest { id: "shop".into(), name: "Shop".into(), ..Manifest::default() }
+///         let mut manifest = Manifest::default();
+///         manifest.id = "shop".into();
+///         manifest
 ///     }
 /// }
 /// ```

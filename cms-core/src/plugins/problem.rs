@@ -17,6 +17,7 @@ pub(super) struct Place {
 /// A fault, where it is, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(rename = "PluginProblem")]
+#[non_exhaustive]
 pub struct Problem {
     /// JSON pointer to the member (RFC 6901). Empty for the whole document.
     pub pointer: String,

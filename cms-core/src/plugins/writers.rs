@@ -2,7 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use super::manifest::{Button, ButtonType, Manifest};
+use super::{
+    Manifest,
+    manifest::{Button, ButtonType},
+};
 use crate::access::{RecordAct, Writer};
 
 /// Every writing button, with its table.

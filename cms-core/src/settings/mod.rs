@@ -4,7 +4,7 @@
 //! with a comment there and a field in [`Settings`] or one of its tables. If the type does not
 //! express a rule, add the rule in `validate.rs`. If the setting is secret, add a line in
 //! [`SECRET_KEYS`]. Then generate `docs/settings.md`:
-//! `UPDATE_GOLDEN=1 cargo test -p cms-tests all_keys`. Tests find omissions.
+//! `CMS_WRITE_DOCS=1 cargo test -p cms-tests all_keys`. Tests find omissions.
 
 mod cidr;
 mod database;
@@ -87,7 +87,7 @@ pub struct Settings {
     /// Networks of trusted proxies. Their [`Settings::proxy_header`], `X-Request-Id` and
     /// `traceparent` are believed.
     pub trusted_proxies: Vec<Cidr>,
-    /// The one header that carries the client's address.
+    /// The one header that carries the client's address, as a bare address; not `Forwarded`.
     pub proxy_header: String,
     /// Networks that may read `/metrics`, besides loopback.
     pub metrics_allow: Vec<Cidr>,

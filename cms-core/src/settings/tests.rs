@@ -144,6 +144,11 @@ fn refusals_name_the_fault_its_origin_and_the_remedy() {
             "cms.toml:1: `mail.submission_url` must be an http(s) address with {id} in it",
         ),
         (
+            "proxy_header = \"forwarded\"",
+            "cms.toml:1: `proxy_header` must not be Forwarded, whose form is not understood: take \
+             a header with bare addresses, such as X-Forwarded-For",
+        ),
+        (
             "limiter.store = \"disk\"",
             "cms.toml:1: `limiter.store` is not accepted: unknown variant `disk`, expected one of \
              `memory`",

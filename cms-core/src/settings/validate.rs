@@ -38,7 +38,7 @@ impl Settings {
     }
 
     /// Each key with whether its rule holds, and the rule's text.
-    fn rules(&self) -> [(&'static str, bool, &'static str); 42] {
+    fn rules(&self) -> [(&'static str, bool, &'static str); 43] {
         let redis = self.redis_url.is_some();
         let need_redis = "must not be \"redis\" unless redis_url is set";
         let folder = "must name a folder";
@@ -99,6 +99,12 @@ impl Settings {
                 "proxy_header",
                 is_token(&self.proxy_header),
                 "must be the name of one header, such as X-Forwarded-For",
+            ),
+            (
+                "proxy_header",
+                !self.proxy_header.eq_ignore_ascii_case("Forwarded"),
+                "must not be Forwarded, whose form is not understood: take a header with bare \
+                 addresses, such as X-Forwarded-For",
             ),
             ("dirs.data", !self.dirs.data.as_os_str().is_empty(), folder),
             ("dirs.plugins", !self.dirs.plugins.as_os_str().is_empty(), folder),

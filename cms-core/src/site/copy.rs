@@ -7,7 +7,7 @@ use crate::{
     Actor, Change, Code, Error, Result,
     content::{Declared, TableDeclaration, install},
     db::{
-        Copied, Db, OnCopyProgress,
+        Copied, Db, OnCopyProgress, args,
         transfer::{self, TableRules, Transfer},
     },
     events::Outbox,
@@ -116,13 +116,12 @@ impl Cms {
     }
 
     /// Refuses a target that lacks a table which is not copied and to which copied tables refer.
-    /// Looks only at foreign keys of one column.
     async fn expect_referred(&self, content: &BTreeSet<String>, target: &Db) -> Result<()> {
         let mut missing = BTreeSet::new();
+        let referred = self.db().dialect().referred();
         for name in content {
-            let table = self.db().describe(name).await?;
-            for column in table.into_iter().flat_map(|table| table.columns) {
-                let Some(other) = column.references else { continue };
+            let others: Vec<(String,)> = self.db().all(referred, args![name]).await?;
+            for (other,) in others {
                 let is_copied = content.contains(&other) || other.starts_with(RULES.prefix);
                 if !is_copied && target.describe_adopted(&other).await?.is_none() {
                     missing.insert(other);

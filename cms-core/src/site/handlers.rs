@@ -4,7 +4,7 @@ use super::{Cms, Rooms};
 use crate::{
     Code, Error, Result,
     ground::SiteRef,
-    items::Write,
+    items::{Read, Write},
     plugins::{Act, ContentCall, EndpointCall, EventCall, PlacedWidget, ScriptCall, TaskRun},
 };
 
@@ -14,7 +14,7 @@ fn of(site: &SiteRef) -> Result<Cms> {
 }
 
 macro_rules! reaches_site {
-    ($($call:ident),*) => { $(
+    ($($call:ty),*) => { $(
         impl $call {
             /// The site. A change begun on it does not belong to the call: it acts on behalf of
             /// the actor that it names, and rights are not checked.
@@ -46,5 +46,5 @@ macro_rules! reaches_site_in_change {
     )* };
 }
 
-reaches_site!(ContentCall, EndpointCall, EventCall, PlacedWidget, ScriptCall, TaskRun);
+reaches_site!(ContentCall, EndpointCall, EventCall, PlacedWidget, Read<'_>, ScriptCall, TaskRun);
 reaches_site_in_change!(Act, Write);

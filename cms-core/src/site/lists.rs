@@ -19,7 +19,7 @@ fn declared(list: &str) -> Option<&'static [OwnColumn]> {
         "funnels" => funnels::FUNNELS.columns,
         "inbox" => &funnels::INBOX,
         "keys" => keys::row::LIST.columns,
-        "origins" => origins::sql::LIST.columns,
+        "origins" => origins::LIST.columns,
         "user_groups" => accounts::groups::sql::LIST.columns,
         "users" => accounts::users::sql::LIST.columns,
         "webhooks" => webhooks::SUBSCRIPTIONS.columns,

@@ -139,7 +139,8 @@ impl Cms {
     ///
     /// # Errors
     /// `unavailable` when the database cannot be reached. `internal_error` when the change would
-    /// wait for an idle change that its own task began here, which would never end.
+    /// wait for an idle change that its own task began here, which would never end. On PostgreSQL
+    /// the statement that would wait for a row of that change fails so.
     #[track_caller]
     pub fn change(&self, actor: Actor) -> impl Future<Output = Result<Change>> + Send + '_ {
         // Boxed, so that the future is moved once and not at each level.

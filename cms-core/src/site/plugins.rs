@@ -79,7 +79,8 @@ impl Cms {
         let core = content::core::tables();
         let declared = Declared { plugin: content::core::ID, tables: &core, silent: false };
         self.resolve(&mut loading.tables, declared).await?;
-        let (mut handlers, mut hooks, mut guards) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let (mut handlers, mut guards) = (BTreeMap::new(), Vec::new());
+        let (mut hooks, mut read_hooks) = (Vec::new(), Vec::new());
         let site = self.plugins().site();
         let program: Vec<_> = self.0.given.iter().map(|plugin| plugin.manifest()).collect();
         for plugin in &self.0.given {
@@ -126,6 +127,7 @@ impl Cms {
                 loading.claims.push(manifest.clone());
             }
             hooks.extend(own.hooks(&manifest.id, &site));
+            read_hooks.extend(own.read_hooks(&manifest.id, &site));
             guards.extend(own.guards(&manifest.id, &site));
             handlers.insert(manifest.id.clone(), own);
             loading.expect(&manifest.id, Some(manifest.clone()));
@@ -188,8 +190,10 @@ impl Cms {
             tracing::warn!(?error, "plugins in service are not recorded; the next start does it");
         }
         let left = loading.note_absent_tables(opening);
-        for hook in hooks.iter().filter(|hook| loading.tables.find(&hook.table).is_none()) {
-            tracing::error!(?hook, "this hook never runs: no such table is in service");
+        let named = hooks.iter().map(|hook| (&hook.name, &hook.table));
+        let named = named.chain(read_hooks.iter().map(|hook| (&hook.name, &hook.table)));
+        for (hook, table) in named.filter(|(_, table)| loading.tables.find(table).is_none()) {
+            tracing::error!(hook, table, "this hook never runs: no such table is in service");
         }
         for (plugin, own) in &handlers {
             let tables = own.endpoint_tables();
@@ -198,7 +202,7 @@ impl Cms {
                 tracing::warn!(plugin, name, table, "{what}");
             }
         }
-        self.items().set_hooks(hooks);
+        self.items().set_hooks(hooks, read_hooks);
         self.0.base.guards().set(guards);
         self.0.registry.set(loading.tables);
         self.0.plugins.set(loading.states, handlers, gone, left);

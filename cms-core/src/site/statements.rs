@@ -23,10 +23,10 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
         keys::sql::ALL,
         accounts::users::sql::ALL,
         accounts::groups::sql::ALL,
-        accounts::login::sql::ALL,
-        accounts::sessions::sql::ALL,
-        accounts::attempts::sql::ALL,
-        traffic::origins::sql::ALL,
+        accounts::login::ALL,
+        accounts::sessions::ALL,
+        accounts::attempts::ALL,
+        traffic::origins::ALL,
         traffic::cache::sql::ALL,
         traffic::idempotency::sql::ALL,
         pages::sql::ALL,
@@ -52,7 +52,7 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
     all.extend([dialect.of(&pages::sql::PARTS), dialect.of(&pages::sql::REDIRECT)]);
     all.extend([dialect.of(&db::epochs::sql::RAISE), dialect.of(&db::ready::sql::READY)]);
     if dialect == Dialect::Postgres {
-        all.extend([keys::sql::FIND_LOCKED, accounts::sessions::sql::FIND_LOCKED]);
+        all.extend([keys::sql::FIND_LOCKED, accounts::sessions::FIND_LOCKED]);
         all.push(db::epochs::sql::FOLD);
     }
     all

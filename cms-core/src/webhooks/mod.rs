@@ -1,9 +1,10 @@
 //! Webhooks: events are queued in the change that causes them, and delivered at least once.
 //!
 //! ```text
-//! rules          retries, breaker, matching, headers, signatures (pure)
+//! rules          retries, breaker, matching, headers (pure)
+//! sign           signatures and their verification (pure)
 //! subscriptions  which events go to which address; the catalogue of events
-//! deliver        claim (lane, lease) → claimed → request (sign) → send → settle (fenced)
+//! deliver        the worker: claim (lane, lease) → request (sign) → send → settle (fenced)
 //! history        the log of attempts, the queue, recorded events, what an event would send
 //! consumers      events for code of this process
 //! ```
@@ -12,23 +13,23 @@ mod consumers;
 mod deliver;
 mod history;
 mod rules;
+mod sign;
 mod subscriptions;
 
 use std::sync::Arc;
 
 pub use self::{
     consumers::{Consumer, Events, Subscribe},
-    deliver::{PING, Pinged, backlog::Backlog, worker::Worker},
+    deliver::{PING, Pinged, Worker, queue::Backlog},
     history::{
-        deliveries::{Attempt, AttemptDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver},
-        explain::{Considered, Explained},
+        Attempt, AttemptDetail, Depth, Job, JobFilter, MAX_REDELIVER, Redeliver,
         feed::Feed,
-        messages::{Message, MessageDetail, MessageFilter},
+        messages::{Considered, Explained, Message, MessageDetail, MessageFilter},
     },
-    rules::{
-        retry::MAX_RETRIES,
-        sign::{WebhookSecret, hex_signature, standard_signature},
-        verify::{SignedHeaders, TOLERANCE_S, VerifyError, verify, verify_hex, verify_within},
+    rules::MAX_RETRIES,
+    sign::{
+        SignedHeaders, TOLERANCE_S, VerifyError, WebhookSecret, hex_signature, standard_signature,
+        verify, verify_hex, verify_within,
     },
     subscriptions::{
         NewSubscription, Subscription, SubscriptionHealth, SubscriptionPatch,
@@ -38,7 +39,7 @@ pub use self::{
 pub(crate) use self::{
     consumers::{call_handlers, enter_handlers, step_handlers},
     deliver::batch::BATCH,
-    history::deliveries::redeliver::REDELIVERING,
+    history::sql::REDELIVERING,
     subscriptions::{
         CLAIMS,
         catalogue::{Registered, sql::LIST as EVENTS},
@@ -59,7 +60,7 @@ struct Inner {
     counters: jobs::Counters,
     /// When the oldest waiting job is due.
     oldest: jobs::CachedFigure<Option<i64>>,
-    backlog: jobs::CachedFigure<deliver::backlog::Figures>,
+    backlog: jobs::CachedFigure<deliver::queue::Figures>,
     leases: consumers::Leases,
 }
 
@@ -122,10 +123,10 @@ pub(crate) fn statements() -> [&'static [Statement]; 8] {
         subscriptions::catalogue::sql::ALL,
         deliver::queue::ALL,
         sql::ALL,
-        history::deliveries::sql::ALL,
+        history::sql::ALL,
         history::messages::sql::ALL,
         history::feed::sql::ALL,
-        consumers::sql::ALL,
+        consumers::consumer::ALL,
     ]
 }
 

@@ -3,7 +3,6 @@
 mod ask;
 mod remote;
 mod stream;
-mod typed;
 
 use bytes::Bytes;
 use cms_core::Secret;
@@ -26,6 +25,9 @@ const MAX_WAITS: u32 = 5;
 /// A longer wait is reported to the caller, not waited for: after too many wrong logins it
 /// may be an hour.
 const MAX_WAIT_S: u64 = 60;
+/// What a proxy answers for a service that it cannot reach.
+const NOT_THERE: [StatusCode; 3] =
+    [StatusCode::BAD_GATEWAY, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GATEWAY_TIMEOUT];
 
 /// Speaks to a site.
 ///
@@ -107,7 +109,7 @@ pub enum ClientError {
         /// Seconds after which the call may be repeated.
         retry_after: Option<u64>,
     },
-    /// Nobody answered.
+    /// The service did not answer: nobody did, or only a proxy in front of it.
     #[error("{0}")]
     Unreachable(String),
     /// The answer does not come from this service.
@@ -136,6 +138,9 @@ impl ClientError {
                 document: Json::Null,
                 retry_after: None,
             },
+            _ if NOT_THERE.contains(&status) => Self::Unreachable(format!(
+                "a proxy at the address answers {status}: the service behind it does not answer"
+            )),
             _ => Self::Unexpected(format!(
                 "the address answers {status}, but not as this service does"
             )),
@@ -319,9 +324,28 @@ fn http_date(text: &str) -> Option<cms_core::Millis> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proxy_without_its_service_is_no_service() {
+        let error = |status: u16, body: &str| {
+            ClientError::problem(StatusCode::from_u16(status).expect("a status"), body)
+        };
+        let page = "<html><h1>502 Bad Gateway</h1></html>";
+        for status in [502, 503, 504] {
+            let refused = error(status, page);
+            assert!(matches!(&refused, ClientError::Unreachable(_)), "{refused:?}");
+            assert!(refused.to_string().contains(&status.to_string()), "{refused}");
+        }
+        assert!(matches!(error(500, page), ClientError::Unexpected(_)));
+        assert!(matches!(error(404, page), ClientError::Unexpected(_)));
+        let own = error(503, r#"{"error": "unavailable", "detail": "The service is stopping."}"#);
+        assert!(matches!(own, ClientError::Problem { .. }), "{own:?}");
+    }
+
     #[test]
     fn dates_of_servers_are_read() {
-        assert_eq!(super::http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777_000));
-        assert_eq!(super::http_date("yesterday"), None);
+        assert_eq!(http_date("Sun, 06 Nov 1994 08:49:37 GMT"), Some(784_111_777_000));
+        assert_eq!(http_date("yesterday"), None);
     }
 }

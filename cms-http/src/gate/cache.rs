@@ -11,12 +11,9 @@ use crate::{
     caller::Caller,
     replies::{Key, Lookup, add_part},
     reply::Reply,
+    wire::{Operation as _, item, pages::Sitemap},
 };
 
-/// The path where callers read records.
-const ITEM: &str = "/api/backend/item";
-/// The path of the site map.
-const SITEMAP: &str = "/sitemap.xml";
 /// The longest key, in bytes; replies with longer keys are not kept.
 const MAX_KEY: usize = 2048;
 
@@ -27,10 +24,10 @@ pub(super) fn source<'v>(cms: &Cms, visit: &'v Visit) -> Option<Source<'v>> {
     let asks = |name| request.parameter(name).is_some();
     // With `fields`, rights may limit the searched columns.
     let by_rights = asks("expand") || (asks("search") && asks("fields"));
-    if request.path != ITEM || !visit.is_read() || by_rights {
+    if request.path != item::Read::PATH || !visit.is_read() || by_rights || is_hooked(cms, visit) {
         return None;
     }
-    cms.cache().known_rules().filter(|rules| rules.may_keep(ITEM))?;
+    cms.cache().known_rules().filter(|rules| rules.may_keep(item::Read::PATH))?;
     cms.items().source(request.parameter("table")?)
 }
 
@@ -53,7 +50,7 @@ pub(super) async fn lookup<'v>(
         && !visit.logged_in
         && visit.app_user.is_none()
         && !(visit.shows_caller && shows_somebody(visit));
-    if tables.is_empty() || !visitor {
+    if tables.is_empty() || !visitor || is_hooked(cms, visit) {
         return Ok(None);
     }
     let rules = cms.cache().rules().await?;
@@ -64,13 +61,26 @@ pub(super) async fn lookup<'v>(
     let _ = cms.db().read_epochs(Some(tables)).await;
     let host = request.headers.get(header::HOST).and_then(|host| host.to_str().ok());
     // Links of the site map begin with `site_url`, whatever the host.
-    let is_same = request.path == SITEMAP && cms.settings().site_url.is_some();
+    let is_same = request.path == Sitemap::PATH && cms.settings().site_url.is_some();
     let mut key = key(host.filter(|_| !is_same).unwrap_or_default(), visit);
     // Another version of the plugin may declare other tables for the same address.
     if let (Some(key), Some(_)) = (&mut key, visit.route.and_then(|route| route.endpoint)) {
         key.extend(tables.iter().flat_map(|table| [table.as_bytes(), b"\0"]).flatten());
     }
     Ok(key.map(|key| Lookup::by_visitor(cms, key, &request.path, tables, rules)))
+}
+
+/// Whether hooks on reads see the records of the reply. Nobody knows when such a reply changes, so
+/// it is not kept, and it is sent whole to callers that have an earlier one.
+pub(super) fn is_hooked(cms: &Cms, visit: &Visit) -> bool {
+    let request = &visit.request;
+    let table = match visit.route.and_then(|route| route.records) {
+        None if request.path == item::Read::PATH => request.parameter("table"),
+        records => records,
+    };
+    let Some(table) = table else { return false };
+    let expand = request.parameter("expand").into_iter().flat_map(|all| all.split(','));
+    cms.items().has_read_hooks(table, expand.map(str::trim))
 }
 
 /// Host, path and sorted query: all that a reply depends on.

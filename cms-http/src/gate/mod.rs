@@ -183,7 +183,8 @@ where
         let is_changed = table.is_some_and(|table| table.writable());
         found.allow = Some(if is_changed { "GET, HEAD, PATCH" } else { "GET, HEAD" }.to_owned());
     }
-    Ok(cache::conditional(visit, reply?))
+    let reply = reply?;
+    Ok(if cache::is_hooked(cms, visit) { reply } else { cache::conditional(visit, reply) })
 }
 
 /// Refuses tags in `If-Match`: the caller would believe that they protect something.

@@ -2,7 +2,7 @@
 //! of what would be sent, and recorded events
 
 use cms_core::{
-    Direction, Emitted, Page, Result,
+    Direction, Emitted, Result,
     webhooks::{DescribedEvent, Message, MessageDetail, MessageFilter, RegisteredEvent},
 };
 use serde_json::Value as Json;
@@ -11,7 +11,7 @@ use crate::{
     call::Call,
     success::Success,
     wire::{
-        Data, OneOrPage,
+        Data, OneOrPage, Page,
         envelope::Meta,
         events::{Event, ExplainedTo, ListedEvent, Named, ToSubscriptions, WhichMessages},
         parameters::{Listing, NoQuery},
@@ -33,9 +33,9 @@ pub(crate) async fn list(
         }
         return Ok(OneOrPage::one(event));
     }
-    let Page { data, limit, next, total } = webhooks.events(&query).await?;
+    let Page { data, meta } = webhooks.events(&query).await?.into();
     let data = data.into_iter().map(ListedEvent::from).collect();
-    Ok(OneOrPage::page(Page { data, limit, next, total }))
+    Ok(OneOrPage::Page(Page { data, meta }))
 }
 
 /// Callers may know the columns of tables that they may read.

@@ -49,6 +49,8 @@ pub(crate) async fn field_types(_: &Call<'_>, _: NoQuery) -> Result<Page<ShownFi
         name: found.name.to_owned(),
         group: found.group,
         about: found.about.to_owned(),
+        answer: found.answer.to_owned(),
+        example: serde_json::from_str(found.example).unwrap_or_default(),
         default_config: found.default_config(),
         config_schema: found.config_schema(),
     };

@@ -4,9 +4,10 @@ use cms_core::{
     Change, Code, Error, Result,
     access::{HeldPermissions, RecordAct},
     content,
-    items::{IfMatch, Query, Written},
+    items::{self, IfMatch, Query, Written},
 };
 use http::header;
+use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
 use crate::{
@@ -44,15 +45,42 @@ pub(super) async fn records(
             may_see(call, &target.name)?;
         }
     }
+    let expand = &query.expand;
+    let is_hooked = items.has_read_hooks(table, expand.iter().map(String::as_str));
     if let Some(id) = id {
         let record = items.get(table, id, &query).await?;
-        let json = record.json();
-        return Ok(Success::data(json).with(header::ETAG, items.etag(table, json)));
+        // If-Match compares with the record as it is stored.
+        let tag = items.etag(table, record.json());
+        let success = match is_hooked {
+            true => Success::data(&hooked(call, table, expand, &[record]).await?)
+                .with(header::CACHE_CONTROL, NO_STORE),
+            false => Success::data(record.json()),
+        };
+        return Ok(success.with(header::ETAG, tag));
     }
     let list = items.list(table, &query).await?;
     let meta = Meta { limit: list.limit, next: list.next.clone(), total: list.total };
-    Success::page(list.joined(), &meta)
+    if !is_hooked {
+        return Success::page(list.joined(), &meta);
+    }
+    let records = hooked(call, table, expand, &list.records()?).await?;
+    Ok(Success::page(&records, &meta)?.with(header::CACHE_CONTROL, NO_STORE))
 }
+
+/// The records of one reply as the hooks on reads leave them, joined by commas.
+pub(super) async fn hooked(
+    call: &Call<'_>,
+    table: &str,
+    expand: &[String],
+    records: &[items::Record],
+) -> Result<String> {
+    let (actor, rights) = (call.caller().actor(), call.caller().permissions());
+    let shown = call.cms.items().run_read_hooks(table, expand, (&actor, &rights), records);
+    Ok(shown.await?.join(","))
+}
+
+/// Replies that hooks on reads have shaped: nobody knows when they change.
+const NO_STORE: &str = "no-store";
 
 /// The most entries of a batch: a larger one would hold SQLite's one writer for too long.
 const MAX_BATCH: usize = 1000;
@@ -83,30 +111,23 @@ pub(crate) async fn create(
         )),
         Some(Json::Array(rows)) => {
             let mut change = begin(call, table, no_events).await?;
-            let mut records = Vec::with_capacity(rows.len());
+            let mut all = Vec::with_capacity(rows.len());
             for (index, row) in rows.iter().enumerate() {
                 let row = row.as_object().ok_or_else(|| {
                     Error::new(Code::BadJson, format!("{} is no object.", entry(index)))
                 })?;
                 call.admit_record(&mut change, table, row).await?;
-                let written = items
-                    .create(&mut change, table, row)
-                    .await
-                    .map_err(|error| in_row(index, &error))?;
-                records.push(match shown(call, table, &written) {
-                    Some(json) => json,
-                    None => only_id(written)?,
-                });
+                let written = items.create(&mut change, table, row).await;
+                all.push(written.map_err(|error| in_row(index, &error))?);
             }
-            let batch = Success::data(&format!("[{}]", records.join(",")));
-            call.commit(change, batch, false).await
+            commit(call, change, table, &all, true).await
         }
         _ => {
             let mut change = begin(call, table, no_events).await?;
             let row = body.object()?;
             call.admit_record(&mut change, table, row).await?;
             let written = items.create(&mut change, table, row).await?;
-            call.commit(change, record(call, table, &written), false).await
+            commit(call, change, table, &[written], false).await
         }
     }
 }
@@ -144,7 +165,7 @@ pub(crate) async fn update(
     if call.demand.bounds(call.request, call.caller()).record {
         stays(&*items.table(&table)?, &written)?;
     }
-    call.commit(change, record(call, &table, &written), false).await
+    commit(call, change, &table, &[written], false).await
 }
 
 pub(crate) async fn delete(
@@ -164,22 +185,46 @@ pub(super) fn if_match(call: &Call<'_>) -> Result<IfMatch> {
     IfMatch::parse(call.request.header(&header::IF_MATCH)?)
 }
 
-/// The record, if the caller may read it; otherwise its id.
-fn record<T: serde::Serialize>(call: &Call<'_>, table: &str, written: &Written) -> Success<T> {
-    match shown(call, table, written) {
-        Some(json) => Success::data(&json).with(header::ETAG, call.cms.items().etag(table, &json)),
-        None => Success::only_id(written.key.clone()),
+/// Commits a write, and answers with the records; of one that the caller may not read, with its id.
+/// Hooks on reads run after the commit, so the reply that is kept for a repetition has ids alone.
+/// With such hooks, one record of a batch that the caller may not read turns the reply into ids.
+async fn commit<T: Serialize>(
+    call: &Call<'_>,
+    change: Change,
+    table: &str,
+    all: &[Written],
+    is_batch: bool,
+) -> Result<Success<T>> {
+    let items = call.cms.items();
+    let is_readable = |one: &Written| call.caller().may_read_record(call.cms, table, &one.id);
+    let is_hooked = items.has_read_hooks(table, None);
+    let success = |records: &str| -> Success<T> {
+        match all {
+            [one] if !is_batch && is_readable(one) => {
+                Success::data(records).with(header::ETAG, items.etag(table, one.record.json()))
+            }
+            _ if is_batch => Success::data(&format!("[{records}]")),
+            _ => Success::data(records),
+        }
+    };
+    let stored = |one: &Written| match !is_hooked && is_readable(one) {
+        true => Ok(one.record.json().to_owned()),
+        false => serde_json::to_string(&OnlyId { id: one.key.clone() }).map_err(Error::internal),
+    };
+    let stored = all.iter().map(stored).collect::<Result<Vec<_>>>()?.join(",");
+    let committed: Success<T> = call.commit(change, success(&stored), false).await?;
+    if !is_hooked || !all.iter().all(is_readable) {
+        return Ok(committed);
     }
-}
-
-fn shown(call: &Call<'_>, table: &str, written: &Written) -> Option<String> {
-    let may_read = call.caller().may_read_record(call.cms, table, &written.id);
-    may_read.then(|| written.record.json().to_owned())
-}
-
-/// One record of a batch, for a caller that may not read it.
-fn only_id(written: Written) -> Result<String> {
-    serde_json::to_string(&OnlyId { id: written.key }).map_err(Error::internal)
+    let records: Vec<_> = all.iter().map(|one| one.record.clone()).collect();
+    match hooked(call, table, &[], &records).await {
+        Ok(records) => Ok(success(&records)),
+        // An error would say that nothing was written.
+        Err(error) => {
+            tracing::warn!(table, ?error, "a hook on reads failed: the reply to a write has ids");
+            Ok(committed)
+        }
+    }
 }
 
 /// Refuses a body that would make another record of this one, before any other record is looked

@@ -28,12 +28,11 @@ pub(crate) async fn read(
     wanted: Wanted,
 ) -> Result<Success<OneOrPage<ListedPage, AtAddress>>> {
     let language = wanted.language.as_deref();
-    let one = pages::Wanted {
-        id: wanted.id.as_deref(),
-        view: wanted.view.as_deref(),
-        url: wanted.url.as_deref(),
-        language,
-    };
+    let mut one = pages::Wanted::default();
+    one.id = wanted.id.as_deref();
+    one.view = wanted.view.as_deref();
+    one.url = wanted.url.as_deref();
+    one.language = language;
     if [one.id, one.view, one.url].iter().flatten().count() > 1 {
         return Err(bad("Name the page by one of id, view and url."));
     }

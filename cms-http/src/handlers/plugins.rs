@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, sync::Arc};
 use cms_core::{
     Code, Error, Result,
     access::HeldPermissions,
-    items::{Filter, Op, Query},
+    items::{Query, eq},
     plugins::{
         ButtonViewer, Manifest, PluginState, RowStatuses, ShownButton, manifest::ButtonType,
     },
@@ -13,7 +13,7 @@ use cms_core::{
 use serde::Deserialize;
 use serde_json::{Value as Json, value::RawValue};
 
-use super::page_by_name;
+use super::{item, page_by_name};
 use crate::{
     call::Call,
     caller::Caller,
@@ -232,7 +232,13 @@ pub(crate) async fn content(call: &Call<'_>, asked: WhichContent) -> Result<Data
                 let buttons = visible(&content.buttons, status.as_ref());
                 Ok(ShownRow { item, url_rewrite, buttons })
             };
-            let rows = records.into_iter().map(row).collect::<Result<_>>()?;
+            let mut rows = records.into_iter().map(row).collect::<Result<Vec<_>>>()?;
+            if call.cms.items().has_read_hooks(&table, None) {
+                let shown = item::hooked(call, &table, &[], &list.records()?).await?;
+                let shown: Vec<Record> =
+                    serde_json::from_str(&format!("[{shown}]")).map_err(Error::internal)?;
+                rows.iter_mut().zip(shown).for_each(|(row, item)| row.item = item);
+            }
             (content.rows, content.next) = (Some(rows), list.next);
         }
         ButtonType::ShowCustomContent => {
@@ -258,20 +264,18 @@ fn query(
     row: Option<(&str, &[&str])>,
 ) -> Result<Query> {
     let found = call.cms.items().table(table)?;
-    let mut query =
-        Query { limit: asked.limit.0, cursor: asked.cursor.clone(), ..Query::default() };
+    let mut query = Query::new().limit(asked.limit.0);
+    query.cursor.clone_from(&asked.cursor);
     let refers = row.and_then(|(id, tables)| {
         let to = |table: &&str| {
             found.columns.iter().find(|column| column.references.as_deref() == Some(*table))
         };
         Some((tables.iter().find_map(to)?.name.clone(), id.to_owned()))
     });
-    query.filters.extend(refers.map(|(column, id)| Filter {
-        column,
-        op: Op::Eq,
-        values: vec![id],
-    }));
-    Ok(query)
+    Ok(match refers {
+        Some((column, id)) => query.filter(&column, eq(id)),
+        None => query,
+    })
 }
 
 /// The ids of the buttons that a row's status shows.

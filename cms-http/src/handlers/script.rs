@@ -40,7 +40,8 @@ pub(crate) async fn run(
     let script = call.cms.scripts().find(&plugin, &button_id)?;
     let reauthorizer = Arc::new(Reauthorizer::of(call));
     let id = serde_json::to_value(id).map_err(Error::internal)?;
-    let input = ScriptInput { id, url_rewrite, data };
+    let mut input = ScriptInput::default();
+    (input.id, input.url_rewrite, input.data) = (id, url_rewrite, data);
     let cms = call.cms.clone();
     let work = async move {
         let mut change = reauthorizer.change().await?;

@@ -1,4 +1,5 @@
-//! `/api/backend/events/stream`: events as they happen
+//! `/api/backend/events/stream`: events as they happen, as server-sent events (HTML standard,
+//! 9.2.6)
 
 use std::time::Duration;
 
@@ -11,7 +12,6 @@ use crate::{
     call::Call,
     caller::Caller,
     reauthorizer::Reauthorizer,
-    reply::events::{self, BEGINNING, HEARTBEAT, HEARTBEAT_S},
     streams::StreamPermit,
     success::Success,
     wire::{Text, stream::Followed},
@@ -30,7 +30,7 @@ pub(crate) async fn follow(call: &Call<'_>, asked: Followed) -> Result<Success<T
     let (caller, has_gap) = (Reauthorizer::of(call), feed.has_gap());
     let (cms, clock) = (call.cms.clone(), call.cms.clock().clone());
     let following = Following { spoke: clock.now(), cms, clock, feed, caller, place };
-    let gap = last.filter(|_| has_gap).map(|last| Ok(Bytes::from(events::gap(last))));
+    let gap = last.filter(|_| has_gap).map(|last| Ok(Bytes::from(gap_event(last))));
     let beginning = [Ok(Bytes::from_static(BEGINNING.as_bytes()))];
     let beginning = stream::iter(beginning.into_iter().chain(gap));
     let parts = stream::unfold(following, |mut following| async move {
@@ -87,7 +87,7 @@ impl Following {
         let mut text = String::new();
         for one in &happened {
             if may_see(&self.cms, &caller, &one.event) {
-                events::write(&mut text, &one.id, &one.event, &one.data);
+                write_event(&mut text, &one.id, &one.event, &one.data);
             }
         }
         Ok((!happened.is_empty(), text))
@@ -100,4 +100,45 @@ fn may_see(cms: &Cms, caller: &Caller, event: &str) -> bool {
     let table = event.strip_prefix("item.").and_then(|rest| rest.rsplit_once('.'));
     let readable = |table: &str| cms.tables().find(table).is_some() && caller.may_read(cms, table);
     caller.may_see_payloads(cms) || table.is_some_and(|(table, _)| readable(table))
+}
+
+/// Seconds of silence after which a comment shows that the connection lives.
+const HEARTBEAT_S: i64 = 15;
+/// A comment: clients ignore it.
+const HEARTBEAT: &str = ": \n\n";
+/// The first line of a stream: how many milliseconds clients wait before they reconnect.
+const BEGINNING: &str = "retry: 2000\n\n";
+
+/// Reports that events may be missing, because the one to go on after was not found. The event
+/// has no id, so that a client that breaks off here sends the same id again.
+fn gap_event(last: &str) -> String {
+    let data = serde_json::json!({"last_event_id": last});
+    format!("event: stream.gap\ndata: {data}\n\n")
+}
+
+/// Writes an event. `id` and `event` hold no line ends; data of several lines are kept.
+fn write_event(text: &mut String, id: &str, event: &str, data: &str) {
+    for part in ["id: ", id, "\nevent: ", event, "\n"] {
+        text.push_str(part);
+    }
+    // All three forms of a line end would end the field.
+    for line in data.split("\r\n").flat_map(|line| line.split(['\r', '\n'])) {
+        for part in ["data: ", line, "\n"] {
+            text.push_str(part);
+        }
+    }
+    text.push('\n');
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn data_of_several_lines_stay_one_event() {
+        let mut text = String::new();
+        super::write_event(&mut text, "7", "a.b", "one\r\ntwo\rthree\n\nfive");
+        assert_eq!(
+            text,
+            "id: 7\nevent: a.b\ndata: one\ndata: two\ndata: three\ndata: \ndata: five\n\n"
+        );
+    }
 }

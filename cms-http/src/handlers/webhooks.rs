@@ -63,7 +63,7 @@ pub(crate) async fn update(
     let made = match call.may_read::<Read>(which.id) {
         true => noted(subscription, warning.into_iter().chain(left)).into(),
         false => {
-            let left = left.map(|left| FieldError { message: REMOVED.to_owned(), ..left });
+            let left = left.map(|left| FieldError::new(left.field, left.code, REMOVED));
             let told = noted(OnlyId { id: which.id }, warning.into_iter().chain(left));
             Success::json(serde_json::to_string(&told).map_err(Error::internal)?)
         }

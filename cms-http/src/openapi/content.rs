@@ -242,7 +242,8 @@ impl Content<'_> {
             "description": format!("A record of {}, declared by {}.", table.name, table.plugin),
             "properties": properties,
             "required": names,
-            "additionalProperties": false,
+            // Hooks may add members.
+            "additionalProperties": self.call.cms.items().has_read_hooks(&table.name, None),
         })
     }
 

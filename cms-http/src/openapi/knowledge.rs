@@ -7,9 +7,13 @@ use cms_core::{
     content::Table,
 };
 
-use crate::{call::Call, caller::Caller, demand::TELLS_RIGHTS, describe::Described};
-
-const ITEM: &str = "/api/backend/item";
+use crate::{
+    call::Call,
+    caller::Caller,
+    demand::TELLS_RIGHTS,
+    describe::Described,
+    wire::{Operation as _, auth, item},
+};
 
 pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
     match (operation.access, call.caller()) {
@@ -20,7 +24,7 @@ pub(super) fn knows(call: &Call<'_>, operation: &Described) -> bool {
         (Access::Login, Caller::Application { .. }) => false,
         // The application holds the account of its users.
         (Access::Session, Caller::Application { .. }) => {
-            matches!(operation.path, "/api/backend/auth/me" | "/api/backend/auth/logout")
+            [auth::WhoAmI::PATH, auth::Logout::PATH].contains(&operation.path)
         }
         (Access::Public | Access::Login, Caller::Anonymous) => true,
         (_, Caller::Anonymous) => false,
@@ -68,7 +72,7 @@ pub(super) fn reach(call: &Call<'_>, method: &str, table: &str) -> Reach {
         if right.endpoint == "*" {
             return Reach::All;
         }
-        let is_about = right.endpoint == ITEM
+        let is_about = right.endpoint == item::Read::PATH
             && right.methods.iter().any(|one| one == method)
             && query.get("table").is_none_or(|one| one == table)
             && !query.contains_key("fields");

@@ -3,9 +3,11 @@
 use serde_json::{Map, Value as Json, json};
 
 use super::{knowledge, types};
-use crate::{call::Call, describe::Described};
-
-const EVENTS: &str = "/api/backend/webhooks/events";
+use crate::{
+    call::Call,
+    describe::Described,
+    wire::{Operation as _, events::List},
+};
 
 /// The headers of every delivery, with what they say.
 const HEADERS: [(&str, &str); 6] = [
@@ -20,7 +22,7 @@ const HEADERS: [(&str, &str); 6] = [
 /// Adds the known events, for a caller that may know them; of items, only events of tables that
 /// the caller may read.
 pub(super) fn add(call: &Call<'_>, document: &mut Json, schemas: &mut Map<String, Json>) {
-    let is_list = |one: &&Described| (one.method, one.path) == ("GET", EVENTS);
+    let is_list = |one: &&Described| (one.method, one.path) == (List::METHOD, List::PATH);
     if !call.operations.iter().find(is_list).is_some_and(|list| knowledge::knows(call, list)) {
         return;
     }

@@ -1,7 +1,6 @@
 //! What a handler answers, and the one table from error code to status.
 
 pub(crate) mod csv;
-pub(crate) mod events;
 pub(crate) mod file;
 
 use std::sync::LazyLock;

@@ -43,6 +43,7 @@ impl ReplyKind {
 /// One thing.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[non_exhaustive]
 pub struct Data<T> {
     /// The thing.
     pub data: T,
@@ -51,6 +52,7 @@ pub struct Data<T> {
 /// A page of a list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(inline)]
+#[non_exhaustive]
 pub struct Page<T> {
     /// The rows.
     pub data: Vec<T>,
@@ -60,6 +62,7 @@ pub struct Page<T> {
 
 /// Where a page stands in its list.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Meta {
     /// Rows that were asked for.
     pub limit: u32,
@@ -93,6 +96,7 @@ pub struct Notes {
 /// What a caller who may write but not read sees of the row that was written.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct OnlyId<Id = Json> {
     /// Its id; of a composite key an array.
     pub id: Id,
@@ -199,6 +203,7 @@ impl JsonSchema for Record {
 
 /// A problem document.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Problem {
     /// `urn:cms:error:` and the code.
     pub r#type: String,
@@ -225,6 +230,7 @@ pub struct Problem {
 
 /// What is wrong with one field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct FieldProblem {
     /// Name of the field, with indexes for nested ones: `rights[0].methods`.
     pub field: String,
@@ -237,9 +243,18 @@ pub struct FieldProblem {
     pub node: Option<i64>,
 }
 
+impl FieldProblem {
+    /// What is wrong with a field, as a code and for a person.
+    #[must_use]
+    pub fn new(field: &str, code: &str, message: impl Into<String>) -> Self {
+        let (field, code, message) = (field.to_owned(), code.to_owned(), message.into());
+        Self { field, code, message, node: None }
+    }
+}
+
 impl From<&FieldError> for FieldProblem {
     fn from(error: &FieldError) -> Self {
-        let FieldError { field, code, message } = error;
+        let FieldError { field, code, message, .. } = error;
         let (field, code, message) = (field.clone(), (*code).to_owned(), message.clone());
         Self { field, code, message, node: None }
     }

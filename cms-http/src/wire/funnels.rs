@@ -194,6 +194,10 @@ pub struct ShownFieldType {
     pub group: cms_core::fields::Group,
     /// What it asks for.
     pub about: String,
+    /// What its answer is, as Markdown.
+    pub answer: String,
+    /// An answer; null for a type without answer.
+    pub example: Json,
     /// All settings as they are when nobody sets them.
     pub default_config: Json,
     /// Its own settings, as JSON Schema.

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{
-    Body, Data, Done, NoBody, Page, Text, operations,
+    Body, Data, Done, Meta, NoBody, Page, Text, operations,
     parameters::{ById, ListQuery, NoQuery},
 };
 
@@ -168,6 +168,12 @@ pub struct Inbox {
     pub data: Vec<FunnelSubmission>,
     /// Where the page stands in the list.
     pub meta: InboxMeta,
+}
+
+impl From<Inbox> for Page<FunnelSubmission> {
+    fn from(Inbox { data, meta }: Inbox) -> Self {
+        Self { data, meta: Meta { limit: meta.limit, next: meta.next, total: meta.total } }
+    }
 }
 
 /// Where a page of submissions stands in its list.

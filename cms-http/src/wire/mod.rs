@@ -58,6 +58,7 @@ pub use envelope::{
     ReplyKind, Text,
 };
 
+use cms_core::access::Access;
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -86,6 +87,9 @@ pub trait Operation: Shape {
     const PATH: &'static str;
     /// The value of `action` that selects it among others at the same path.
     const ACTION: Option<&'static str>;
+    /// Who may call it, before rights are checked.
+    #[doc(hidden)]
+    const ACCESS: Access;
     /// How the reply is written.
     const REPLY: ReplyKind;
 

@@ -142,7 +142,10 @@ pub struct Limit(pub u32);
 impl Limit {
     /// So many rows after `cursor`, in the list's own order; with `count` also their number in all.
     pub(crate) fn after(self, cursor: Option<String>, count: Option<bool>) -> Paging {
-        Paging { cursor, count: count == Some(true), ..Paging::first(self.0) }
+        let mut paging = Paging::first(self.0);
+        paging.cursor = cursor;
+        paging.count = count == Some(true);
+        paging
     }
 }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Body, Data, Done, NoBody, OneOrPage, Page, operations,
-    parameters::{ById, Limit, ListQuery, NoQuery},
+    parameters::{ById, Limit, ListQuery, NoQuery, OneOrList},
 };
 
 operations! {
@@ -41,6 +41,12 @@ pub struct WhichUsers {
     /// Which page of the list.
     #[serde(flatten)]
     pub list: ListQuery,
+}
+
+impl From<OneOrList> for WhichUsers {
+    fn from(OneOrList { id, list }: OneOrList) -> Self {
+        Self { id, username: None, list }
+    }
 }
 
 /// A page of what belongs to a user.

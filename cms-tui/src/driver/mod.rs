@@ -1,30 +1,22 @@
 //! Plays an operator against a real service in this process: keys in, screens out.
 //!
 //! ```text
-//! site     the service, its clock, its worker
+//! site     the service, its clock, its worker; a receiver of webhooks
 //! seed     a site with a little of everything
-//! receiver a receiver of webhooks whose answer a test chooses
-//! acting   the operator looks as a user
-//! day      what an operator does all day
+//! day      what an operator does all day, also as a user
 //! together two people at one thing
 //! support  the day of somebody who answers leads
 //! editor   the day of somebody who edits pages, alone and with others
-//! held     two people on one page
 //! hostile  stored text that would break a screen
-//! golden   golden screens
-//! pictures those of the docs
+//! golden   golden screens, and the pictures of the docs
 //! paint    a screen as text with its styles, and as SVG
 //! ```
 
-mod acting;
 mod day;
 mod editor;
 mod golden;
-mod held;
 mod hostile;
 mod paint;
-mod pictures;
-mod receiver;
 mod seed;
 pub(crate) mod site;
 mod support;

@@ -1,10 +1,6 @@
 //! Runs an action, by key, palette or command.
 
-use super::{
-    Effect, Model, Origin,
-    over::{Over, Palette},
-    places,
-};
+use super::{Effect, Model, Origin, Over, Palette, places};
 use crate::{
     actions::{Action, READONLY, find},
     step::{Confirm, Menu, Place, Step},

@@ -5,7 +5,7 @@ use cms_http::{
     wire::{auth::WhoAmI, parameters::NoQuery},
 };
 
-use super::{Effect, Link, Model, Origin, over::Over};
+use super::{Effect, Link, Model, Origin, Over};
 use crate::{
     actions::READONLY,
     calls::{Fault, Reply},

@@ -1,7 +1,7 @@
 //! Command lines that run in the background, and files that are being written. Esc ends those of
 //! the screen, Ctrl-c those of any screen.
 
-use super::{Effect, Model, Origin, over::Over};
+use super::{Effect, Model, Origin, Over};
 use crate::{
     calls::Fault,
     step::{Form, Saving},

@@ -6,51 +6,48 @@
 //! acts        runs an action
 //! steps       takes the steps that screens return
 //! answers     calls under way and their replies; stale ones are dropped
-//! undo        acts taken back, and done again
-//! bulk        several calls as one act
+//! bulk        several calls as one act; acts taken back, and done again
 //! lines       command lines that run beside, files that are written
-//! sight       where the user is, on what; whether the site answers, how old data is
-//! places      screens on top of each other, those visited
-//! over        what lies over the screen: palette, form, menu, question, text
+//! places      screens on top of each other, those visited; where the user is, on what; whether
+//!             the site answers, how old data is
 //! ```
 
 mod acts;
 mod answers;
 mod bulk;
 mod lines;
-pub(crate) mod over;
 mod places;
-mod sight;
 mod steps;
+#[cfg(test)]
+mod tests;
 mod type_ahead;
 mod typed;
-mod undo;
 
 use std::{
     cell::{Cell, RefCell},
     collections::BTreeMap,
 };
 
+use cms_http::client::Ask;
 use ratatui::layout::Rect;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use places::Link;
+pub(crate) use typed::Mouse;
+
 use crate::{
-    actions::KeyMap,
+    actions::{ACTIONS, Action, KeyMap, Scene},
     calls::{Fault, Read, Reply},
     keys::Key,
     screens::Screen,
-    step::{Place, Saving, Undo},
+    step::{Confirm, Form, Menu, Place, Saving, Undo},
     theme::{Role, Theme},
-    widgets::shape::Shape,
+    widgets::{input::Input, shape::Shape, viewer::Viewer},
 };
 use answers::Pending;
 use bulk::Running;
-use cms_http::client::Ask;
 use lines::Line;
-use over::Over;
-pub(crate) use sight::Link;
 use type_ahead::TypeAhead;
-pub(crate) use typed::Mouse;
 
 /// Something that happened.
 #[derive(Debug)]
@@ -359,5 +356,59 @@ fn take(model: &mut Model, msg: Msg) -> Vec<Effect> {
     }
 }
 
-#[cfg(test)]
-mod tests;
+/// Something over the screen.
+pub(crate) enum Over {
+    Palette(Palette),
+    Form(Box<Form>),
+    /// A question, and its origin.
+    Confirm(Confirm, Origin),
+    Menu(Menu, Origin),
+    View(Viewer),
+}
+
+/// A list of all actions, filtered as the user types.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Palette {
+    pub(crate) input: Input,
+    pub(crate) at: usize,
+    /// Opened by `:`, to type a command.
+    pub(crate) is_command: bool,
+}
+
+impl Palette {
+    /// The actions that fit the filter, those of this screen first. Actions that cannot be done
+    /// now are there too.
+    pub(crate) fn fitting(&self, scene: &Scene<'_>) -> Vec<&'static Action> {
+        let typed = self.input.text().to_lowercase();
+        let words: Vec<&str> = typed.split_whitespace().collect();
+        let fits = |action: &&Action| {
+            let text = format!("{} {} {}", action.name, action.help, action.cli).to_lowercase();
+            words.iter().all(|word| text.contains(word))
+        };
+        let rank = |action: &&Action| {
+            let named = words.first().is_some_and(|word| action.verb().starts_with(word));
+            let noun = match action.noun() {
+                "go" => 2,
+                "list" => 3,
+                "app" => 4,
+                _ => 1,
+            };
+            (!named, noun)
+        };
+        let here = ACTIONS.iter().filter(|action| action.is_here(scene));
+        let mut found: Vec<_> = here.filter(fits).collect();
+        found.sort_by_key(rank);
+        found
+    }
+}
+
+impl Over {
+    /// What a command line printed.
+    pub(crate) fn ran(line: &str, output: &str) -> Self {
+        let mut viewer = Viewer::text(line, output);
+        if viewer.lines.is_empty() {
+            viewer.lines.push((Role::Quiet, "It printed nothing.".to_owned()));
+        }
+        Self::View(viewer)
+    }
+}

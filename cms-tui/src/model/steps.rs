@@ -1,6 +1,6 @@
 //! Runs the steps that screens return.
 
-use super::{Effect, Model, Origin, over::Over};
+use super::{Effect, Model, Origin, Over};
 use crate::{calls::Fault, step::Step, text, theme::Role};
 
 /// The event by which the stream reports that events were missed.

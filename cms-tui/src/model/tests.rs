@@ -2,7 +2,6 @@
 
 mod acting;
 mod late;
-mod questions;
 mod remembered;
 mod type_ahead;
 
@@ -14,7 +13,7 @@ use crate::{
     actions::KeyMap,
     calls::{Fault, Reply},
     keys::{Key, KeysFile},
-    model::over::Over,
+    model::Over,
     step::{Form, Menu, Step},
 };
 use serde_json::json;

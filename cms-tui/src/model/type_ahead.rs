@@ -3,7 +3,7 @@
 
 use crossterm::event::KeyCode;
 
-use super::{Effect, Model, Msg, over::Over, take};
+use super::{Effect, Model, Msg, Over, take};
 use crate::{keys::Key, theme::Role};
 
 /// How long such keys are kept, by the clock of the model.

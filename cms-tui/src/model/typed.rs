@@ -4,7 +4,7 @@
 use crossterm::event::KeyCode;
 use ratatui::layout::Position;
 
-use super::{Effect, Model, Msg, Origin, acts::LEAVE, over::Over};
+use super::{Effect, Model, Msg, Origin, Over, acts::LEAVE};
 use crate::{
     keys::Key,
     screens::Clicked,

@@ -1,8 +1,8 @@
 //! The loop: takes messages, runs effects, and draws when something has changed.
 //!
 //! ```text
-//! input     keys, the mouse and the time as messages
-//! terminal  enters and leaves the terminal, whatever ends the session; its clipboard
+//! terminal  enters and leaves the terminal, whatever ends the session; its clipboard; keys, the
+//!           mouse and the time as messages
 //! calls     makes calls, each in a task of its own
 //! pace      how fast: as the limiter of a remote site allows
 //! lines     runs command lines of cms
@@ -12,7 +12,6 @@
 
 mod calls;
 pub(crate) mod files;
-mod input;
 mod lines;
 mod live;
 mod pace;
@@ -144,11 +143,11 @@ pub async fn run(session: Session) -> io::Result<()> {
     let mut screen = Screen::enter(sender.clone(), session.has_mouse)?;
     screen.draw(|frame| view::draw(frame, &model))?;
     model.is_dirty = false;
-    input::keys(sender.clone());
+    terminal::keys(sender.clone());
     let mut hands = Hands {
         calls: Calls::new(session.site.client.clone(), session.site.is_local),
         live: live::follow(session.site.client.clone(), sender.clone()),
-        ticks: input::ticks(session.site.client.clone(), sender.clone(), session.clock),
+        ticks: terminal::ticks(session.site.client.clone(), sender.clone(), session.clock),
         lines: Lines::default(),
         suspending: None,
         sender,
@@ -359,7 +358,7 @@ impl Hands {
         self.live.abort();
         self.live = live::follow(site.client.clone(), self.sender.clone());
         self.ticks.abort();
-        self.ticks = input::ticks(site.client.clone(), self.sender.clone(), self.session.clock);
+        self.ticks = terminal::ticks(site.client.clone(), self.sender.clone(), self.session.clock);
         self.calls = self.calls.elsewhere(site.client.clone(), site.is_local);
         self.session.site = site;
         self.start(effects);

@@ -10,7 +10,7 @@ use serde_json::{Map, Value as Json};
 
 use crate::{
     actions::Scene,
-    calls::Fault,
+    calls::{Fault, Reply},
     step::{
         Act, Bulk, BulkCall, Calling, Checked, Form, Menu, Patch, Reread, Step, get, send_json,
     },
@@ -29,9 +29,9 @@ pub(crate) fn by_id(row: &Json) -> ById {
 /// Reads a row of a list again.
 pub(crate) fn again<O>(row: &Json) -> Result<Calling, Fault>
 where
-    O: Operation<Query = OneOrList, Body = NoBody>,
+    O: Operation<Query: From<OneOrList>, Body = NoBody>,
 {
-    get::<O>(&OneOrList { id: Some(id(row)), ..OneOrList::default() })
+    get::<O>(&OneOrList { id: Some(id(row)), ..OneOrList::default() }.into())
 }
 
 /// The name that people gave it.
@@ -146,6 +146,33 @@ pub(crate) fn change<O: Operation<Query = ById>>(
 ) -> Step {
     let wanted = wanted.as_object().cloned().unwrap_or_default();
     Act::one(patch::<O>(kind, row, wanted).checked(), done, "write mine over theirs").step()
+}
+
+/// Makes the call that adds and removes entries of a list: of this row, as it is now.
+pub(crate) type Merge = fn(&Json, &Reply, &[Json], &[Json]) -> Result<Calling, Fault>;
+
+/// Adds and removes entries of a list of a row, so that two people can change one row at the same
+/// time. Undo does the opposite.
+pub(crate) fn merge(
+    kind: &'static Kind,
+    row: Json,
+    list: &'static str,
+    add: Vec<Json>,
+    remove: Vec<Json>,
+    send: Merge,
+) -> Checked {
+    let seen = Map::from_iter([(list.to_owned(), row[list].clone())]);
+    let (again, known) = (kind.again(&row), row.clone());
+    let call = Arc::new(move |now: &Reply| {
+        let call = send(&known, now, &add, &remove)?;
+        let (mut row, add, remove) = (known.clone(), add.clone(), remove.clone());
+        let undo = move |reply: &Reply| {
+            row[list] = reply.data.get(list).unwrap_or(&reply.data).clone();
+            Some(merge(kind, row, list, remove, add, send))
+        };
+        Ok(BulkCall::new(name(&known), call, Some(Box::new(undo))))
+    });
+    Checked { name: name(&row), again, seen, wanted: Map::new(), merges: true, call }
 }
 
 /// The form with members of a row. Sends what was changed; undo changes it back.

@@ -1,6 +1,6 @@
 //! Groups and their rights.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use cms_http::wire::{
     checklist::{Apply, Table},
@@ -106,7 +106,7 @@ fn form(row: Option<Json>, known: &Reply) -> Form {
         });
     };
     Form::new(format!("Rights of {}", name(&row)), fields, move |values| {
-        change_rights(&row, rights_of(values))
+        change_rights(row.clone(), rights_of(values))
     })
 }
 
@@ -120,12 +120,11 @@ fn rights_of(values: &Values) -> Json {
 
 const DONE: &str = "has its new rights";
 
-/// Grants and revokes only the differences from what was shown, so that two people can change one
-/// group at the same time.
-fn change_rights(row: &Json, wanted: Json) -> Step {
+/// Grants and revokes only the differences from what was shown.
+fn change_rights(row: Json, wanted: Json) -> Step {
     let (Some(seen), Some(want)) = (row["rights"].as_array(), wanted.as_array()) else {
         // "Everything" cannot be granted or revoked key by key.
-        return acts::change::<Update>(&GROUP, row, json!({"rights": wanted}), DONE);
+        return acts::change::<Update>(&GROUP, &row, json!({"rights": wanted}), DONE);
     };
     let without = |from: &[Json], these: &[Json]| -> Vec<Json> {
         from.iter().filter(|key| !these.contains(key)).cloned().collect()
@@ -134,28 +133,15 @@ fn change_rights(row: &Json, wanted: Json) -> Step {
     if add.is_empty() && remove.is_empty() {
         return Step::tell("Nothing was changed.");
     }
-    Act::one(granted(row.clone(), add, remove), DONE, "").step()
-}
-
-/// Adds and removes rights in one call. Undo does the opposite.
-fn granted(row: Json, add: Vec<Json>, remove: Vec<Json>) -> Checked {
-    let seen = Map::from_iter([("rights".to_owned(), row["rights"].clone())]);
-    let (again, known) = (GROUP.again(&row), row.clone());
-    let call = Arc::new(move |now: &Reply| {
+    let granted = acts::merge(&GROUP, row, "rights", add, remove, |row, now, add, remove| {
         if !now.data["rights"].is_array() {
             return Err(Fault::new("Its members may do everything meanwhile: look again."));
         }
         let body = json!({
-            "table": "user_groups", "column": "rights", "id": id(&known),
+            "table": "user_groups", "column": "rights", "id": id(row),
             "add": add, "remove": remove,
         });
-        let call = send_json::<Apply>(&Table::default(), body)?;
-        let (mut row, add, remove) = (known.clone(), add.clone(), remove.clone());
-        let undo = move |reply: &Reply| {
-            row["rights"] = reply.data.clone();
-            Some(granted(row, remove, add))
-        };
-        Ok(BulkCall::new(name(&known), call, Some(Box::new(undo))))
+        send_json::<Apply>(&Table::default(), body)
     });
-    Checked { name: name(&row), again, seen, wanted: Map::new(), merges: true, call }
+    Act::one(granted, DONE, "").step()
 }

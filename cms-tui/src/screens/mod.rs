@@ -1,8 +1,7 @@
-//! One folder for each noun. A screen holds what it shows; it asks by returning steps.
+//! One folder or file for each noun. A screen holds what it shows; it asks by returning steps.
 //!
 //! ```text
 //! browser  a list with a preview, made from a declaration; most nouns need no more
-//! open     the screen of a place
 //! prelude  the words that screens are written with
 //! ```
 
@@ -28,7 +27,6 @@ mod limits;
 mod login;
 mod mail;
 mod media;
-mod open;
 mod origins;
 mod pages;
 mod plugins;
@@ -49,16 +47,21 @@ use ratatui::{
 use serde_json::Value as Json;
 
 pub(crate) use login::password as log_in;
-pub(crate) use open::open;
 
 use crate::{
     actions::Scene,
     calls::{Fault, Reply},
     keys::Key,
-    step::Step,
+    step::{Place, Step},
     theme::Theme,
     widgets::{list::List, shape::Shape},
 };
+use analytics::Analytics;
+use browser::Browser;
+use delivery::Delivery;
+use home::Home;
+use login::SignIn;
+use submission::Submission;
 
 /// What drawing needs to know beside the screen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -207,4 +210,48 @@ pub(crate) trait Screen: Send {
     }
 
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look);
+}
+
+/// Makes the screen; home for a noun that there is not.
+pub(crate) fn open(place: Place) -> Box<dyn Screen> {
+    let spec = match place.noun {
+        "webhooks" => &webhooks::SPEC,
+        "deliveries" => &deliveries::SPEC,
+        "queue" => &queue::SPEC,
+        "keys" => &keys::SPEC,
+        "content" => &content::SPEC,
+        "plugins" => &plugins::SPEC,
+        "records" => &records::SPEC,
+        "users" => &users::SPEC,
+        "groups" => &groups::SPEC,
+        "origins" => &origins::SPEC,
+        "cache" => &cache::SPEC,
+        "limits" => &limits::SPEC,
+        "attempts" => &attempts::SPEC,
+        "audit" => &audit::SPEC,
+        "events" => &events::KNOWN,
+        "messages" => &events::HAPPENED,
+        "forms" => &forms::SPEC,
+        "funnels" => &funnels::SPEC,
+        "submissions" => &forms::SUBMISSIONS,
+        "inbox" => &inbox::SPEC,
+        "mail" => &mail::SPEC,
+        "media" => &media::SPEC,
+        "pages" => &pages::SPEC,
+        "revisions" => &pages::REVISIONS,
+        "links" => &pages::LINKS,
+        "widgets" => &widgets::SPEC,
+        "tasks" => &tasks::TASKS,
+        "runs" => &tasks::RUNS,
+        "system" => &system::SPEC,
+        "submission" => return Box::new(Submission::new(place.subject)),
+        "funnel" => return Box::new(funnels::Graph::new(place.subject)),
+        "analytics" => return Box::new(Analytics::new(place.subject)),
+        "page" => return Box::new(pages::PageTree::new(place.subject)),
+        "delivery" => return Box::new(Delivery::new(place.subject)),
+        "login" => return Box::new(SignIn::default()),
+        "rights" => return Box::new(keys::Matrix::new(place.subject)),
+        _ => return Box::new(Home::default()),
+    };
+    Box::new(Browser::new(spec, place))
 }

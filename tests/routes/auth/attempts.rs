@@ -94,10 +94,36 @@ async fn wrong_codes_for_one_user_are_bounded_wherever_they_come_from() {
         let told = verify(n, begin(n).await, site.not_shown(&ana.secret)).await;
         assert_eq!(told, "invalid_code", "{n}");
     }
-    let told = verify(51, begin(51).await, site.shown(&ana.secret)).await;
-    assert_eq!(told, "login_locked");
+    let right = async || verify(51, begin(51).await, site.shown(&ana.secret)).await;
+    assert_eq!(right().await, "login_locked");
     site.clock.advance(3_600_000);
     assert_eq!(site.log_in_again(&ana).await.status, 200);
+
+    // An operator who resets the second factor, or a new password, ends the wait.
+    let lock = async || {
+        for n in 0..50 {
+            verify(n, begin(n).await, site.not_shown(&ana.secret)).await;
+        }
+        assert_eq!(right().await, "login_locked");
+    };
+    lock().await;
+    // An account that is switched off and on again is still locked.
+    for active in [false, true] {
+        let path = format!("/api/backend/users?id={}", ana.id);
+        site.patch(&path, json!({"active": active})).await;
+    }
+    assert_eq!(right().await, "login_locked");
+    let password = json!({"password": PASSWORD});
+    site.patch(&format!("/api/backend/users?id={}", ana.id), password).await;
+    site.clock.advance(30_000);
+    assert_eq!(site.log_in_again(&ana).await.status, 200);
+    lock().await;
+    let mut change = site.cms.change(cms_core::Actor::Operator).await.unwrap();
+    site.cms.accounts().reset_second_factor(&mut change, ana.id).await.unwrap();
+    change.commit().await.unwrap();
+    let begun = site.begin("ana", PASSWORD).await.data();
+    let secret = begun["setup"]["secret"].as_str().unwrap();
+    assert_eq!(site.verify(&begun["pending_token"], site.shown(secret)).await.status, 200);
 }
 
 #[tokio::test]

@@ -247,6 +247,7 @@ async fn every_field_type_is_told_with_its_settings() {
     let site = Site::open().await;
     let types = site.get(&format!("{ACTION}=field_types")).await;
     has!(pick(&types, "type", "email"), {"group": "contact", "/default_config/max_length": 254});
+    has!(pick(&types, "type", "email"), {"answer": "an address", "example": "ada@example.org"});
     let types = types.as_array().unwrap();
     assert_eq!(types.len(), 33);
     assert!(types.iter().all(|one| one["config_schema"].is_object() && one["about"].is_string()));

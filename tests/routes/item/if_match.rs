@@ -26,7 +26,8 @@ async fn a_stale_change_is_refused() {
     patch(&etag, "C").refused(412, "stale").await;
     let delete = site.admin(&format!("DELETE {ONE}")).header("if-match", &etag);
     delete.refused(412, "stale").await;
-    patch(&format!("W/{second}"), "C").refused(412, "stale").await;
+    let weak = patch(&format!("W/{second}"), "C").refused(412, "stale").await;
+    assert!(weak.text().contains("Send the tag without W/."), "{}", weak.text());
     assert_eq!(site.traces().await, before);
     patch(&format!("\"x\", {second}"), "D").expect(200).await;
     patch("*", "E").expect(200).await;

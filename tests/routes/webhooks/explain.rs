@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::{shop, webhook};
-use crate::support::{Receiver, each};
+use crate::support::{Receiver, each, has};
 
 const EXPLAIN: &str = "POST /api/backend/webhooks/explain";
 
@@ -70,6 +70,8 @@ async fn explanations_are_paged_and_wrong_questions_refused() {
     let counts =
         [&first, &second].map(|page| page["data"]["subscriptions"].as_array().unwrap().len());
     assert_eq!((counts, &second["meta"]["next"]), ([2, 1], &Json::Null));
+    // Nothing was asked of the data.
+    has!(first["data"], {"event": "order.created", "body": null, "removed": null});
     assert_eq!(page("&count=true").await["meta"]["total"], 3);
     // Who may read one webhook does not learn how many there are.
     let rights = ["POST /api/backend/webhooks/explain", "GET /api/backend/webhooks?id=1"];
@@ -92,6 +94,8 @@ async fn explanations_are_paged_and_wrong_questions_refused() {
         json!({"event": "order.created", "data": [1]}),
         json!({"event": "order.created", "date": {}}),
         json!({"event": "order.created", "data": {"order": 7}}),
+        json!({"event": "page.published", "data": {"page": 7}}),
+        json!({"event": CREATED, "data": {"table": "settings"}}),
     ] {
         site.invalid(EXPLAIN, body).await;
     }

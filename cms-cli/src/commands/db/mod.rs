@@ -2,7 +2,6 @@
 
 mod backup;
 mod copy;
-mod restore;
 
 use std::{
     path::Path,
@@ -37,7 +36,7 @@ The file holds everything but cms.local.toml, which --with-secrets adds, and enc
   cms db restore site.cms --dir /srv/site --yes
 
 Everything is checked before anything is replaced. End cms serve first.")]
-    Restore(restore::RestoreArgs),
+    Restore(backup::RestoreArgs),
     /// Look for damage in the database, and for the files that it names
     Check {
         /// Also read every file and compare its content; takes long
@@ -53,8 +52,8 @@ Everything is checked before anything is replaced. End cms serve first.")]
 pub(crate) async fn run(flags: &Flags, out: &Output, command: DbCommand) -> Done {
     let dir = Target::folder_only(flags, "cms db")?;
     match command {
-        DbCommand::Backup(args) => backup::run(flags, out, &dir, args).await,
-        DbCommand::Restore(args) => restore::run(flags, out, &dir, args).await,
+        DbCommand::Backup(args) => backup::save(flags, out, &dir, args).await,
+        DbCommand::Restore(args) => backup::restore(flags, out, &dir, args).await,
         DbCommand::Check { deep } => check(out, &dir, deep).await,
         DbCommand::Shrink => shrink(out, &dir).await,
         DbCommand::Copy(args) => copy::run(flags, out, args).await,

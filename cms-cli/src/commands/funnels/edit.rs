@@ -215,9 +215,12 @@ fn each(members: &mut Map<String, Json>, name: &str, change: impl Fn(&mut Map<St
     list.into_iter().flatten().filter_map(Json::as_object_mut).for_each(change);
 }
 
-/// Reads a file that [`export`] wrote.
+/// Reads a file that [`export`] wrote. Drops ids of mail rules, which an edited file may have: they
+/// belong to its site.
 pub(super) fn exported_in(file: &Path) -> Done<NewFunnel> {
-    serde_json::from_value(Json::Object(input::object(file)?))
+    let mut members = input::object(file)?;
+    each(&mut members, "email_routings", |rule| drop(rule.remove("id")));
+    serde_json::from_value(Json::Object(members))
         .map_err(|why| Failure::usage(format!("{}: {why}", file.display())))
 }
 
@@ -278,7 +281,6 @@ fn over(found: &FunnelDetail, new: NewFunnel) -> Saved {
     }
     let mut left = Vec::from_iter(&found.email_routings);
     for rule in email_routings.iter_mut().filter_map(Json::as_object_mut) {
-        rule.remove("id");
         let text = |name: &str| rule.get(name).and_then(Json::as_str);
         let event = text("trigger_event").unwrap_or("completed");
         let subject = text("subject").unwrap_or_default();

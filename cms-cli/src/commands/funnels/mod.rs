@@ -3,7 +3,6 @@
 mod drawn;
 mod edit;
 mod explain;
-mod routing;
 mod stats;
 #[cfg(test)]
 mod tests;
@@ -142,7 +141,7 @@ pub(crate) enum FunnelsCommand {
     Stats(stats::StatsArgs),
     /// Mail rules: who is written to when a visit ends
     #[command(subcommand)]
-    Routing(routing::RoutingCommand),
+    Routing(explain::RoutingCommand),
     /// List the field types that a step may ask with
     FieldTypes,
 }
@@ -296,7 +295,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Funne
         FunnelsCommand::Test(args) => explain::test(out, client, args).await,
         FunnelsCommand::Try(args) => explain::start_test(out, client, args).await,
         FunnelsCommand::Stats(args) => stats::run(out, client, &args).await,
-        FunnelsCommand::Routing(command) => routing::run(out, client, command).await,
+        FunnelsCommand::Routing(command) => explain::mail_rules(out, client, command).await,
         FunnelsCommand::FieldTypes => {
             let (columns, paging) = (["type", "group", "about"], Paging::default());
             reply::list::<FieldTypes>(out, client, &paging, &columns, |_, _| NoQuery {}).await

@@ -1,32 +1,33 @@
-//! `cms inbox`: what visitors of funnels sent, through `/api/backend/formfunnel`
+//! `cms inbox`: what visitors of funnels sent, through `/api/backend/formfunnel`. `export` streams
+//! submissions as CSV or JSON Lines; `watch` shows the newest ones, then each that comes or changes
 
 mod change;
-mod choose;
-mod export;
-mod watch;
 
-use clap::{Args, Subcommand};
-use cms_core::funnels::{FunnelSubmissionDetail, PassedNode};
+use std::{collections::HashMap, path::PathBuf, time::Duration};
+
+use clap::{Args, Subcommand, ValueEnum};
+use cms_core::funnels::{FunnelSubmission, FunnelSubmissionDetail, PassedNode};
 use cms_http::{
-    client::Client,
+    client::{Ask, Client},
     wire::{
         NoBody,
-        inbox::{AssignableUsers, Nothing, Submission, Submissions, Undo},
+        inbox::{AssignableUsers, Export, InboxExported, Nothing, Submission, Submissions, Undo},
         parameters::{ListQuery, NoQuery},
     },
 };
+use serde_json::json;
 
-use self::{
-    choose::{Choose, ViewsCommand},
-    export::ExportArgs,
-    watch::WatchArgs,
-};
 use crate::{
     flags::Flags,
-    output::{Done, Failure, Output, counted},
-    reply::{self, Chosen, Paging},
+    output::{Done, Exit, Failure, Output, Visible, WholeFile, counted},
+    reply::{
+        self, Chosen, Paging,
+        streamed::{Listed, copy},
+    },
+    signals::until_signal,
     site,
 };
+use change::{Choose, ViewsCommand};
 
 #[derive(Args, Debug)]
 pub(crate) struct InboxArgs {
@@ -139,7 +140,7 @@ pub(crate) struct Selection {
     #[arg(value_name = "IDS", conflicts_with_all = ["conditions", "search"])]
     submissions: Vec<String>,
     #[command(flatten)]
-    matching: choose::Matching,
+    matching: change::Matching,
     /// How many are expected to match: with another number nothing is changed
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
     expected: Option<i64>,
@@ -189,14 +190,14 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: InboxCommand)
         InboxCommand::Erase { email, dry_run } => {
             change::erase(flags, out, client, email, dry_run).await
         }
-        InboxCommand::Views(command) => choose::views(out, client, command).await,
+        InboxCommand::Views(command) => change::views(out, client, command).await,
         InboxCommand::Users(chosen) => {
             let columns = ["id", "username"];
             let shown = (&columns[..], reply::plain as _);
             reply::chosen::<AssignableUsers>(out, client, &chosen, shown, ListQuery::page).await
         }
-        InboxCommand::Export(args) => export::run(out, client, &args).await,
-        InboxCommand::Watch(args) => watch::run(out, client, args).await,
+        InboxCommand::Export(args) => export(out, client, &args).await,
+        InboxCommand::Watch(args) => watch(out, client, args).await,
     }
 }
 
@@ -247,4 +248,134 @@ fn passed(node: &PassedNode) -> Vec<String> {
     let head = format!("{} {}{what}", node.kind, node.name);
     let ways = node.ways.iter().map(|way| format!("  {}", way.words));
     std::iter::once(head).chain(ways).collect()
+}
+
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:
+  cms inbox export leads --where status=completed --out leads.csv
+  cms inbox export --format jsonl --search ada
+
+With --json and neither --format nor --out it prints one body with all submissions.")]
+pub(crate) struct ExportArgs {
+    /// Id or slug of a funnel: the table then has a column for each answer
+    funnel: Option<String>,
+    /// As a table, or as lines of JSON [default: csv]
+    #[arg(long)]
+    format: Option<Format>,
+    #[command(flatten)]
+    choose: Choose,
+    /// A table without the byte order mark that tells spreadsheets of UTF-8
+    #[arg(long)]
+    no_bom: bool,
+    /// Write into this file
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// How submissions are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// Comma-separated values, for spreadsheets
+    Csv,
+    /// A JSON object a line
+    Jsonl,
+}
+
+async fn export(out: &Output, client: &Client, args: &ExportArgs) -> Done {
+    let chosen = args.choose.asked(client).await?;
+    let is_body = out.json && args.out.is_none() && args.format.is_none();
+    let is_table = !is_body && args.format != Some(Format::Jsonl);
+    let asked = InboxExported {
+        format: Some(if is_table { "csv" } else { "jsonl" }.to_owned()),
+        funnel_id: args.funnel.clone(),
+        bom: (is_table && args.no_bom).then(|| "false".to_owned()),
+        sort: chosen.sort,
+        search: chosen.search,
+        filters: chosen.filters,
+    };
+    let ask = Ask::of::<Export>(&asked, &NoBody)?;
+    let Some(path) = &args.out else {
+        let mut to = Visible::stdout(out);
+        if !is_body {
+            return copy(out, client, &ask, !out.table, &mut to).await;
+        }
+        let mut body = Listed::begin(to)?;
+        copy(out, client, &ask, false, &mut body).await?;
+        return body.end();
+    };
+    let mut file = WholeFile::private(path)?;
+    copy(out, client, &ask, true, &mut file).await?;
+    file.done()?;
+    let note = format!("The submissions are in {}.", path.display());
+    out.done(&json!({"file": path}), &note)
+}
+
+/// Time between two requests.
+const PAUSE: Duration = Duration::from_secs(2);
+/// Submissions that are watched: the first page of the list.
+const WATCHED: u32 = 100;
+
+#[derive(Args, Debug)]
+#[command(after_help = "Example: cms inbox watch --where is_spam=false
+
+Prints a line for each submission: time, id, state of the visit and of the inbox, assigned user,
+summary. Watches the first 100 of the list. With --json, a JSON object a line. A site that starts
+again is waited for. Ctrl-C ends it.")]
+pub(crate) struct WatchArgs {
+    #[command(flatten)]
+    choose: Choose,
+    /// End after the submissions that are there
+    #[arg(long)]
+    no_follow: bool,
+}
+
+async fn watch(out: &Output, client: &Client, args: WatchArgs) -> Done {
+    until_signal(follow(out, client, &args)).await
+}
+
+async fn follow(out: &Output, client: &Client, args: &WatchArgs) -> Done {
+    let mut asked = args.choose.asked(client).await?;
+    asked.limit = Some(WATCHED.to_string());
+    let (mut seen, mut is_away) = (HashMap::new(), false);
+    loop {
+        match client.call::<Submissions>(&asked, &NoBody).await.map_err(Failure::from) {
+            Err(failure) if failure.exit == Exit::Unreachable && !seen.is_empty() => {
+                if !std::mem::replace(&mut is_away, true) {
+                    out.note(&format!("{}; waiting for it", failure.what));
+                }
+            }
+            page => {
+                print(out, page?.data, &mut seen)?;
+                is_away = false;
+            }
+        }
+        if args.no_follow {
+            return Ok(());
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Prints those that are new or have changed, the oldest first.
+fn print(
+    out: &Output,
+    page: Vec<FunnelSubmission>,
+    seen: &mut HashMap<i64, FunnelSubmission>,
+) -> Done {
+    for one in page.iter().rev() {
+        if seen.get(&one.submission_id) == Some(one) {
+            continue;
+        }
+        if out.json {
+            out.line(&serde_json::to_string(one).map_err(Failure::unexpected)?)?;
+            continue;
+        }
+        let (id, nobody) = (one.submission_id.to_string(), "-".to_owned());
+        let assigned = one.assigned_name.as_ref().unwrap_or(&nobody);
+        let cells =
+            [&one.last_activity_at, &id, &one.status, &one.inbox_status, assigned, &one.summary];
+        out.line(&cells.map(String::as_str).join(out.gap()))?;
+    }
+    *seen = page.into_iter().map(|one| (one.submission_id, one)).collect();
+    Ok(())
 }

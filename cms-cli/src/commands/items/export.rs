@@ -1,6 +1,7 @@
 //! `cms items export`: all matching rows, page by page, in constant memory
 
 use std::{
+    borrow::Cow,
     collections::BTreeSet,
     io::{self, Write},
     path::PathBuf,
@@ -14,7 +15,7 @@ use serde_json::json;
 use super::{Format, JsonColumns, rows::Filters};
 use crate::{
     output::{
-        Done, Failure, Output, Progress, Visible, WholeFile, csv_text,
+        Done, Exit, Failure, Output, Progress, Visible, WholeFile, csv_text,
         record::{Record, readable},
     },
     reply::LARGEST_PAGE,
@@ -86,6 +87,7 @@ async fn pages(
     let first = args.filters.ask(&args.table).query("limit", LARGEST_PAGE);
     let (mut cursor, mut rows, mut progress): (Option<String>, u64, Option<Progress>) =
         (None, 0, None);
+    let mut columns = Vec::new();
     loop {
         // Counted with the first request only, for the progress bar.
         let counted = (rows == 0 && out.live).then_some(true);
@@ -100,10 +102,10 @@ async fn pages(
             Progress::new(out, "export", total)
         });
         if rows == 0 {
-            head(form, &page.data, &mut json, to)?;
+            columns = head(form, &page.data, &mut json, to)?;
         }
         for record in &page.data {
-            write(form, record, &json, rows, to)?;
+            write(form, record, &columns, &json, rows, to)?;
             rows += 1;
         }
         progress.at(rows, rows);
@@ -126,48 +128,68 @@ enum Form {
     Body,
 }
 
-/// Writes what comes before the first row. Where columns are guessed, one holds JSON if the first
-/// page has an object or an array in it.
+/// Writes what comes before the first row, and returns the names of a CSV header. Where columns are
+/// guessed, one holds JSON if the first page has an object or an array in it.
 fn head(
     form: Form,
     page: &[Record],
     json: &mut JsonColumns,
     to: &mut impl Write,
-) -> io::Result<()> {
+) -> io::Result<Vec<String>> {
     if let JsonColumns::Guessed(names) = json {
         let structured =
             page.iter().flat_map(Record::iter).filter(|(_, raw)| raw.starts_with(['{', '[']));
         names.extend(structured.map(|(name, _)| name.to_owned()).collect::<BTreeSet<_>>());
     }
     match (form, page.first()) {
-        (Form::Body, _) => write!(to, "{{\"data\":["),
-        (Form::Csv, Some(first)) => line(first.names().map(Some), to),
-        _ => Ok(()),
+        (Form::Body, _) => write!(to, "{{\"data\":[")?,
+        (Form::Csv, Some(first)) => {
+            line(first.names().map(Some), to)?;
+            return Ok(first.names().map(str::to_owned).collect());
+        }
+        _ => {}
     }
+    Ok(Vec::new())
 }
 
 fn write(
     form: Form,
     record: &Record,
+    columns: &[String],
     json: &JsonColumns,
     number: u64,
     to: &mut impl Write,
-) -> io::Result<()> {
+) -> Done {
     match form {
         Form::Csv => {
-            let cells: Vec<_> = record
-                .iter()
-                .map(|(name, raw)| match raw {
-                    "null" => None,
-                    _ if json.named(name) => Some(raw.into()),
-                    _ => Some(readable(raw)),
-                })
-                .collect();
-            line(cells.iter().map(Option::as_deref), to)
+            let row = cells(record, columns, json, number)?;
+            line(row.iter().map(Option::as_deref), to)?;
         }
-        Form::Jsonl => writeln!(to, "{}", object(record, form)),
-        Form::Body => write!(to, "{}{}", if number == 0 { "" } else { "," }, object(record, form)),
+        Form::Jsonl => writeln!(to, "{}", object(record, form))?,
+        Form::Body => write!(to, "{}{}", if number == 0 { "" } else { "," }, object(record, form))?,
     }
+    Ok(())
+}
+
+/// The cells of a record under the header's names. Hooks on reads of the site may add and remove
+/// members in some records only.
+fn cells<'r>(
+    record: &'r Record,
+    columns: &[String],
+    json: &JsonColumns,
+    number: u64,
+) -> Done<Vec<Option<Cow<'r, str>>>> {
+    if let Some(name) = record.names().find(|name| !columns.iter().any(|known| known == name)) {
+        let row = number + 1;
+        let why = format!("row {row} has a member {name:?}, for which the first row has no column");
+        return Err(Failure::new(Exit::Failed, why).hint("export JSON Lines with --format jsonl"));
+    }
+    let cell = |name: &String| match record.raw(name)? {
+        "null" => None,
+        raw if json.named(name) => Some(Cow::Borrowed(raw)),
+        raw => Some(readable(raw)),
+    };
+    Ok(columns.iter().map(cell).collect())
 }
 
 fn line<'a>(cells: impl Iterator<Item = Option<&'a str>>, to: &mut impl Write) -> io::Result<()> {
@@ -205,6 +227,28 @@ fn is_rounded(raw: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cells_stand_under_the_names_of_the_header() {
+        let (columns, json) = (["a", "b"].map(str::to_owned), JsonColumns::Known(Vec::new()));
+        let row = |text: &str| -> Done<String> {
+            let record: Record = serde_json::from_str(text).expect("a record");
+            let mut written = Vec::new();
+            write(Form::Csv, &record, &columns, &json, 4, &mut written)?;
+            Ok(String::from_utf8(written).expect("text"))
+        };
+        for (record, expected) in [
+            (r#"{"a":1,"b":"x"}"#, "1,x\n"),
+            (r#"{"b":"x","a":1}"#, "1,x\n"),
+            (r#"{"b":"x"}"#, ",x\n"),
+            (r#"{"a":null}"#, ",\n"),
+        ] {
+            assert_eq!(row(record).expect("a row"), expected, "{record}");
+        }
+        let refused = row(r#"{"a":1,"c":2}"#).expect_err("a name that the header lacks");
+        let why = "row 5 has a member \"c\", for which the first row has no column";
+        assert_eq!((refused.exit, refused.what.as_str()), (Exit::Failed, why));
+    }
 
     #[test]
     fn numbers_that_a_parser_rounds_are_text() {

@@ -84,26 +84,17 @@ pub(super) async fn delete(
         flags,
         &format!("Delete {} of {table}? This cannot be undone.", ids.join(", ")),
     )?;
-    for (done, id) in ids.iter().enumerate() {
-        let Err(mut failure) = delete_one(client, table, id, if_match.clone()).await else {
-            continue;
-        };
-        if done == 0 {
-            return Err(failure);
-        }
-        out.note(&format!("Deleted before the failure: {}", ids[..done].join(", ")));
-        failure.exit = Exit::Partly;
-        return Err(failure.fact("deleted", ids[..done].to_vec()));
-    }
+    reply::several(out, ids, async |id| delete_one(client, table, id, if_match.clone()).await)
+        .await?;
     out.done(&json!({"deleted": ids}), &format!("Deleted: {}", ids.join(", ")))
 }
 
-async fn delete_one(client: &Client, table: &str, id: &str, seen: Option<String>) -> Done {
+async fn delete_one(client: &Client, table: &str, id: String, seen: Option<String>) -> Done {
     let tag = match seen {
-        None => tag(client, table, id, None).await?,
+        None => tag(client, table, &id, None).await?,
         seen => seen,
     };
-    let which = WhichItem { table: table.to_owned(), id: id.to_owned(), language: None };
+    let which = WhichItem { table: table.to_owned(), id, language: None };
     client.send(Ask::of::<Delete>(&which, &NoBody)?.if_match(tag)).await?;
     Ok(())
 }

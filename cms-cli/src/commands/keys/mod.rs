@@ -27,8 +27,17 @@ use crate::{
     input,
     output::{Done, Failure, Output, SecretFile, table},
     prompt,
-    reply::{self, Chosen, Paging, by_id, named},
+    reply::{self, Chosen, Noun, Paging, by_id},
     site::Site,
+};
+
+static KEYS: Noun<Read> = Noun {
+    one: "API key",
+    hint: "cms keys list",
+    name: "name",
+    id_and_name: |key| (key.id, key.name.clone()),
+    columns,
+    cell: reply::plain,
 };
 
 /// The first columns of a list.
@@ -208,16 +217,12 @@ pub(crate) struct Several {
 
 pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: KeysCommand) -> Done {
     let client = &site.client;
+    let rows = KEYS.at(flags, out, client);
     match command {
-        KeysCommand::List(chosen) => {
-            let columns = columns();
-            let shown = (&columns[..], reply::plain as _);
-            reply::chosen::<Read>(out, client, &chosen, shown, reply::list_query).await
-        }
+        KeysCommand::List(chosen) => rows.list(&chosen).await,
         KeysCommand::Show { key } => {
-            let one = reply::one(named::key(client, &key).await?);
             note_delay(out, client);
-            reply::record::<Read>(out, client, &one, &NoBody).await
+            rows.show(&key).await
         }
         KeysCommand::Create { name, rights, expires, inactive, members, out: file } => {
             let mut new = members.over(&NewApiKey::new(name))?;
@@ -230,12 +235,10 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: KeysC
         }
         KeysCommand::Edit { members, .. } if members.0.is_empty() => Err(Failure::usage(NO_CHANGE)),
         KeysCommand::Edit { key, members } => {
-            let patch = members.over(&ApiKeyPatch::default())?;
-            let id = named::key(client, &key).await?;
-            reply::record::<Update>(out, client, &by_id(id), &patch).await
+            rows.edit::<Update>(&key, &members.over(&ApiKeyPatch::default())?).await
         }
         KeysCommand::Rotate { key, grace, out: file } => {
-            let id = named::key(client, &key).await?;
+            let id = rows.id(&key).await?;
             if grace == 0 {
                 let told = format!(
                     "Give the API key {key} a new value? The old one stops at once; --grace 1h \
@@ -246,16 +249,15 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: KeysC
             let grace = Grace { grace_s: grace };
             obtain::<Rotate>(out, client, &by_id(id), &grace, file).await
         }
-        KeysCommand::Enable(Several { keys }) => switch(out, client, keys, true).await,
-        KeysCommand::Disable(Several { keys }) => switch(out, client, keys, false).await,
+        KeysCommand::Enable(Several { keys }) => rows.switch::<Update>(keys, true).await,
+        KeysCommand::Disable(Several { keys }) => rows.switch::<Update>(keys, false).await,
         KeysCommand::Expire { key, on, .. } => {
             let mut patch = ApiKeyPatch::default();
             patch.expires_on = Some(on);
-            let id = named::key(client, &key).await?;
-            reply::record::<Update>(out, client, &by_id(id), &patch).await
+            rows.edit::<Update>(&key, &patch).await
         }
         KeysCommand::Rights { key, grant, revoke } => {
-            let id = named::key(client, &key).await?;
+            let id = rows.id(&key).await?;
             rights::show_or_change(out, client, id, &grant, &revoke).await
         }
         KeysCommand::Endpoints(paging) => {
@@ -263,18 +265,15 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: KeysC
             reply::list::<Endpoints>(out, client, &paging, &columns, reply::listing).await
         }
         KeysCommand::Check { key, method, path } => {
-            let id = named::key(client, &key).await?;
+            let id = rows.id(&key).await?;
             rights::check(out, client, id, &method, path).await
         }
         KeysCommand::Denied { key, grant } => {
             note_delay(out, client);
-            rights::denied(out, client, named::key(client, &key).await?, grant).await
+            rights::denied(out, client, rows.id(&key).await?, grant).await
         }
         KeysCommand::Delete(Several { keys }) => {
-            let keys = input::named(keys)?;
-            let ids = named::keys(client, &keys).await?;
-            let what = ("API key", "? Programs that use it stop working.");
-            reply::delete::<Delete>(flags, out, client, (&ids, &keys), what).await
+            rows.delete::<Delete>(keys, "? Programs that use it stop working.").await
         }
     }
 }
@@ -287,14 +286,6 @@ fn note_delay(out: &Output, client: &Client) {
              for the current counts.",
         );
     }
-}
-
-/// Switches keys on or off.
-async fn switch(out: &Output, client: &Client, keys: Vec<String>, active: bool) -> Done {
-    let ids = named::keys(client, &input::named(keys)?).await?;
-    let mut patch = ApiKeyPatch::default();
-    patch.active = Some(active);
-    reply::change::<Update>(out, client, &ids, &patch, (&columns(), reply::plain)).await
 }
 
 /// Calls an operation that makes a value. Prints the value, or writes it into `file`.

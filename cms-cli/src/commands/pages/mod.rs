@@ -1,7 +1,6 @@
 //! `cms pages`: drafts and what is published of them, through `/api/backend/pagebuilder`
 
 mod nodes;
-mod tree;
 
 use clap::{Args, Subcommand};
 use cms_core::pages::builder::{Draft, Tree};
@@ -82,7 +81,7 @@ pub(crate) enum PagesCommand {
         revision: i64,
     },
     /// Tell what publishing would change, or how two states of a page differ
-    Diff(tree::DiffArgs),
+    Diff(nodes::DiffArgs),
     /// Copy the draft of a page into another page, for example to begin a translation
     Copy {
         /// Id, address or view of the page to copy
@@ -180,7 +179,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Pages
             let body = Restored { page_id: Some(seen.draft.page_id), revision };
             seen.change::<Restore>(out, client, &named, &body).await
         }
-        PagesCommand::Diff(args) => tree::diff(out, client, args).await,
+        PagesCommand::Diff(args) => nodes::diff(out, client, args).await,
         PagesCommand::Copy { from, to, replace } => {
             let from_page_id = id_of(client, &from).await?;
             let seen = DraftView::find(client, &to).await?;
@@ -229,7 +228,7 @@ struct DraftState {
 
 async fn show(out: &Output, client: &Client, page: &str) -> Done {
     let DraftView { draft, answer } = DraftView::find(client, page).await?;
-    let size = tree::size(&draft.tree);
+    let size = nodes::size(&draft.tree);
     let Draft { page_id, rev, published, revision, changed, publish_at, take_off_at, .. } = draft;
     let state =
         DraftState { changed, page_id, publish_at, published, rev, revision, size, take_off_at };
@@ -261,7 +260,7 @@ async fn draw(out: &Output, client: &Client, page: &str, revision: Option<i64>) 
     if out.json {
         return Ok(out.line(&body)?);
     }
-    Ok(out.line(tree::drawn(&head, &tree).trim_end())?)
+    Ok(out.line(nodes::drawn(&head, &tree).trim_end())?)
 }
 
 #[derive(Args, Debug)]

@@ -1,20 +1,21 @@
 //! The content of `cms serve --demo`: a bicycle shop with a blog in two languages. The blog is a
-//! plugin in JSON, the shop a plugin in Rust. The start page is made of widgets.
+//! plugin in JSON, the shop a plugin in Rust. The start page is a tree of widgets, with its texts
+//! in each language.
 
-mod home;
-mod people;
 mod pictures;
 mod visits;
 
-use std::fs;
+use std::{collections::BTreeMap, fs};
 
-use cms_core::settings::Loaded;
 use cms_core::{
-    Actor, Clock, Cms,
+    Actor, Change, Clock, Cms, Error, Result,
     access::Right,
     funnels::{NewFunnel, PastEnd, WhichFunnel},
+    items::IfMatch,
     keys::NewApiKey,
+    pages::builder::{NewNode, NodeKind, Parent},
     rfc3339,
+    settings::Loaded,
 };
 use cms_http::{
     client::{Ask, Client},
@@ -28,7 +29,8 @@ use cms_http::{
         webhooks,
     },
 };
-use serde_json::json;
+use serde::Deserialize;
+use serde_json::{Map, Value as Json, json};
 
 use crate::{
     folder,
@@ -146,7 +148,7 @@ pub(crate) async fn fill(cms: &Cms, client: &Client, out: &Output) -> Done<u64> 
     }
     progress.clear();
     publish(client).await?;
-    let home = home::publish(cms).await?;
+    let home = publish_home(cms).await?;
     Ok(written + home + visit(cms).await?.len() as u64)
 }
 
@@ -208,6 +210,153 @@ pub(crate) fn curl_lines(url: &str, key: &str) -> [String; 3] {
         ),
     ]
 }
+
+/// The page as rows of columns of widgets. A value is either the same in all languages or an
+/// object with a value for each. The value of a picture is its name.
+const HOME: &str = include_str!("../../../demo/home.json");
+/// The page of each language, by its id in `pages.jsonl`.
+const PAGES: [i64; 2] = [1, 2];
+
+type Values = Map<String, Json>;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Placed {
+    widget: String,
+    data: Values,
+    #[serde(default)]
+    items: Vec<Values>,
+}
+
+/// A page that is being made.
+struct Draft<'d> {
+    cms: &'d Cms,
+    change: &'d mut Change,
+    language: &'static str,
+    /// Paths of pictures by their names.
+    pictures: &'d BTreeMap<String, String>,
+    /// Rows written so far.
+    written: u64,
+}
+
+/// Makes the page in each language, with its pictures, and publishes it. Returns the
+/// number of rows.
+async fn publish_home(cms: &Cms) -> Result<u64> {
+    let rows: Vec<Vec<Vec<Placed>>> = serde_json::from_str(HOME).map_err(Error::internal)?;
+    let pictures = pictures::store(cms).await?;
+    let mut written = pictures.len() as u64;
+    let mut change = cms.change(Actor::System).await?;
+    for (page, language) in PAGES.into_iter().zip(LANGUAGES) {
+        let change = &mut change;
+        let mut draft = Draft { cms, change, language, pictures: &pictures, written: 0 };
+        for row in &rows {
+            draft.row(page, row).await?;
+        }
+        written += draft.written;
+        cms.pages().publish(draft.change, page, &IfMatch::Nothing).await?;
+    }
+    change.commit().await?;
+    Ok(written)
+}
+
+impl Draft<'_> {
+    async fn row(&mut self, page: i64, cols: &[Vec<Placed>]) -> Result<()> {
+        let row = self.add(NodeKind::Row, page, None, None).await?;
+        for col in cols {
+            let id = self.add(NodeKind::Col, row, None, None).await?;
+            for placed in col {
+                let widget = Some(placed.widget.clone());
+                let id = self.add(NodeKind::Widget, id, widget, Some(&placed.data)).await?;
+                for item in &placed.items {
+                    self.add(NodeKind::Item, id, None, Some(item)).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    async fn add(
+        &mut self,
+        kind: NodeKind,
+        parent: i64,
+        widget: Option<String>,
+        data: Option<&Values>,
+    ) -> Result<i64> {
+        let mut new = NewNode::new(kind, Parent::of(kind, parent));
+        new.widget = widget;
+        new.data = data.map(|values| self.said(values));
+        let added = self.cms.pages().add_node(self.change, &IfMatch::Nothing, &new).await?;
+        self.written += 1;
+        Ok(added.id)
+    }
+
+    /// The values for the language of the page, with paths in place of picture names.
+    fn said(&self, values: &Values) -> Values {
+        let said = |value: &Json| {
+            let value = value.get(self.language).unwrap_or(value);
+            let path = value.as_str().and_then(|name| self.pictures.get(name));
+            path.map_or_else(|| value.clone(), |path| path.as_str().into())
+        };
+        values.iter().map(|(column, value)| (column.clone(), said(value))).collect()
+    }
+}
+
+/// Where visitors come from.
+struct Source {
+    source: &'static str,
+    medium: &'static str,
+    campaign: &'static str,
+    term: &'static str,
+    referer: &'static str,
+    /// The percentage of visitors from here who stay where others would leave.
+    stays: u64,
+}
+
+const fn of([source, medium, campaign, term, referer]: [&'static str; 5], stays: u64) -> Source {
+    Source { source, medium, campaign, term, referer, stays }
+}
+
+const GOOGLE: &str = "https://www.google.com/";
+
+/// The percentage of visitors, and the source that brings them; its members in the order above.
+const SOURCES: [(u64, Source); 7] = [
+    (22, of(["", "", "", "", ""], 20)),
+    (26, of(["", "", "", "", GOOGLE], 25)),
+    (17, of(["google", "cpc", "fleet-autumn", "company bicycle lease", GOOGLE], 5)),
+    (14, of(["newsletter", "email", "october", "", ""], 60)),
+    (12, of(["linkedin", "social", "fleet-autumn", "", "https://www.linkedin.com/"], 0)),
+    (6, of(["cycling-association", "referral", "", "", "https://association.example/members"], 50)),
+    (3, of(["fair", "qr", "trade-fair", "", ""], 40)),
+];
+
+/// The names in a list of names.
+fn names(list: &'static str) -> Vec<&'static str> {
+    list.split(", ").collect()
+}
+
+const FIRST: &str = "\
+    Ada, Ahmet, Anna, Bernd, Birgit, Carla, Daniel, Elif, Emma, Felix, Franziska, Georg, Hanna, \
+    Ines, Jonas, Katrin, Lena, Lukas, Marie, Murat, Nina, Olga, Paul, Rosa, Sabine, Stefan, \
+    Thomas, Ulrike";
+
+const LAST: &str = "\
+    Bauer, Becker, Berg, Braun, Demir, Fischer, Gruber, Hoffmann, Huber, Jansen, Keller, Koch, \
+    Krüger, Lang, Maier, Möller, Novak, Peters, Richter, Roth, Schäfer, Schmid, Schulz, Vogel, \
+    Wagner, Weber, Wolf, Yilmaz";
+
+/// Invented names: the first word of each makes an e-mail domain.
+const COMPANIES: &str = "\
+    Alpenblick Hotels, Anker Logistics, Birkenhof Care, Blaufeld Software, Deichgraf Energy, \
+    Eichenwerk Furniture, Falken Insurance, Fjordline Travel, Granit Building, Hafenstadt Media, \
+    Hellweg Textiles, Isarwerk Design, Kastanie Bakeries, Kiesel Concrete, Kornblume Foods, \
+    Leuchtturm Publishers, Lindenthal Clinic, Marktplatz Services, Morgenrot Solar, \
+    Nordlicht Consulting, Pfeiler Engineering, Quelle Water, Rheinbogen Advisors, \
+    Seestern Pharmacy, Silberpfeil Couriers, Steinbock Outdoor, Talblick School, \
+    Uferweg Catering, Weitblick Research, Zeder Gardens";
+
+/// The code of each city, and the first of a thousand numbers there that belong to nobody.
+const CITIES: [(&str, i64); 4] =
+    [("030", 23_125_000), ("040", 66_969_000), ("069", 90_009_000), ("0221", 4_710_000)];
 
 #[cfg(test)]
 mod tests {

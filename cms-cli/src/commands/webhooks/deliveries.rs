@@ -14,7 +14,7 @@ use cms_http::{
 use crate::{
     input,
     output::{Done, Failure, Output},
-    reply::{self, Paging, named},
+    reply::{self, Paging, WEBHOOKS, named},
 };
 
 #[derive(Debug, Subcommand)]
@@ -93,7 +93,7 @@ pub(crate) struct AttemptFilter {
 pub(super) async fn run(out: &Output, client: &Client, command: DeliveriesCommand) -> Done {
     match command {
         DeliveriesCommand::List { which, job, paging } => {
-            let subscription = named::maybe_webhook(client, which.webhook.as_deref()).await?;
+            let subscription = WEBHOOKS.maybe_id(client, which.webhook.as_deref()).await?;
             let submission = named::maybe_submission(client, which.submission.as_deref()).await?;
             let query = |limit, cursor| WhichDeliveries {
                 id: None,
@@ -142,7 +142,7 @@ async fn again(
         ));
     }
     let AttemptFilter { webhook, event, event_id, submission, status, since, until } = which;
-    let subscription = named::maybe_webhook(client, webhook.as_deref()).await?;
+    let subscription = WEBHOOKS.maybe_id(client, webhook.as_deref()).await?;
     let submission = named::maybe_submission(client, submission.as_deref()).await?;
     let text = |moment: Option<Moment>| moment.map(|moment| rfc3339(moment.0));
     let (since, until) = (text(since), text(until));

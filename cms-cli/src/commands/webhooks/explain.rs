@@ -25,7 +25,7 @@ Nothing is written, sent or signed.")]
 pub(crate) struct ExplainArgs {
     /// Name of the event (cms events list)
     event: String,
-    /// File with its data, a JSON object; - for standard input
+    /// File with its data, a JSON object, to show the body too; - for standard input
     #[arg(long, value_name = "FILE")]
     data: Option<PathBuf>,
 }
@@ -59,10 +59,12 @@ fn show(out: &Output, explained: &ToSubscriptions) -> Done {
     let delivery = &explained.explained;
     let mut rows: Vec<_> =
         delivery.headers.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-    rows.push(("body", delivery.body.clone()));
-    let removed = delivery.removed.join(", ");
-    let removed = if removed.is_empty() { "nothing".to_owned() } else { removed };
-    rows.push(("removed from data", removed));
+    rows.extend(delivery.body.clone().map(|body| ("body", body)));
+    if let Some(removed) = &delivery.removed {
+        let removed = removed.join(", ");
+        let removed = if removed.is_empty() { "nothing".to_owned() } else { removed };
+        rows.push(("removed from data", removed));
+    }
     table::pairs(out, &rows)?;
     if explained.subscriptions.is_empty() {
         out.note("There are no subscriptions, so nobody would get the event.");

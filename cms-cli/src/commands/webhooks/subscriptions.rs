@@ -1,6 +1,6 @@
 //! `cms webhooks list`, `create` and the like: subscriptions, through `/api/backend/webhooks`
 
-use clap::{Args, Subcommand};
+use clap::{Arg, Args, Subcommand};
 use cms_core::webhooks::{NewSubscription, SubscriptionPatch};
 use cms_http::{
     client::Client,
@@ -9,8 +9,7 @@ use cms_http::{
         keys::Grace,
         parameters::NoQuery,
         webhooks::{
-            Activate, Activation, Create, Delete, Held, Ping, Read, Rotate, ShownSubscription,
-            Update,
+            Activate, Activation, Create, Delete, Held, Ping, Rotate, ShownSubscription, Update,
         },
     },
 };
@@ -21,12 +20,8 @@ use crate::{
     input,
     output::{Done, Exit, Failure, Output},
     prompt,
-    reply::{self, Chosen, by_id, named},
+    reply::{self, Chosen, WEBHOOKS, by_id},
 };
-
-/// The columns of a list.
-const COLUMNS: [&str; 7] =
-    ["id", "name", "url", "events", "active", "failure_count", "disabled_reason"];
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SubscriptionsCommand {
@@ -40,49 +35,22 @@ pub(crate) enum SubscriptionsCommand {
     --event item.orders.created --event form.submitted
   cms webhooks create --name mirror --url https://mirror.example.org/cms --event 'item.*' \\
     --header 'x-tenant: 7'")]
+    #[command(mut_arg("name", required), mut_arg("hook_url", required))]
+    #[command(mut_arg("events", required), mut_arg("max_retries", |arg| arg.default_value("5")))]
     Create {
-        /// Name for people
-        #[arg(long)]
-        name: String,
-        /// Address that deliveries go to: public, with https
-        #[arg(long = "url", id = "hook_url", value_name = "URL")]
-        url: String,
         #[command(flatten)]
-        service: Service,
-        /// An event (cms events list), a pattern such as item.*, or * for all; may be repeated
-        #[arg(long = "event", value_name = "EVENT", required = true)]
-        events: Vec<String>,
-        /// Header of every delivery, NAME: VALUE or NAME: @FILE; may be repeated
-        #[arg(long = "header", value_name = "HEADER", value_parser = own_header)]
-        headers: Vec<(String, String)>,
-        /// How often a failed delivery is tried again
-        #[arg(long, value_name = "N", default_value_t = 5)]
-        max_retries: i64,
+        members: Members,
         /// Create it switched off: its jobs are held until it is activated
         #[arg(long)]
         inactive: bool,
     },
     /// Change a subscription
+    #[command(after_help = "Events that are given replace all events, headers all headers.")]
     Edit {
         /// Id or name of the subscription
         webhook: String,
-        /// New name
-        #[arg(long)]
-        name: Option<String>,
-        /// New address
-        #[arg(long = "url", id = "hook_url", value_name = "URL")]
-        url: Option<String>,
         #[command(flatten)]
-        service: Service,
-        /// An event; replaces all events; may be repeated
-        #[arg(long = "event", value_name = "EVENT")]
-        events: Vec<String>,
-        /// A header, NAME: VALUE or NAME: @FILE; replaces all headers; may be repeated
-        #[arg(long = "header", value_name = "HEADER", value_parser = own_header)]
-        headers: Vec<(String, String)>,
-        /// How often a failed delivery is tried again
-        #[arg(long, value_name = "N")]
-        max_retries: Option<i64>,
+        members: Members,
     },
     /// Send a test event at once; exit code 0 when it is delivered
     Ping(Named),
@@ -106,6 +74,32 @@ pub(crate) enum SubscriptionsCommand {
     },
     /// Delete subscriptions for good, with their jobs; past deliveries stay for a time
     Delete(Several),
+}
+
+/// Members that people set.
+#[derive(Args, Debug)]
+pub(crate) struct Members {
+    /// Name for people
+    #[arg(long)]
+    name: Option<String>,
+    /// Address that deliveries go to: public, with https
+    #[arg(long = "url", id = "hook_url", value_name = "URL")]
+    url: Option<String>,
+    #[command(flatten)]
+    _service: Service,
+    /// An event (cms events list), a pattern such as item.*, or * for all; may be repeated
+    #[arg(long = "event", value_name = "EVENT")]
+    events: Vec<String>,
+    /// Header of every delivery, NAME: VALUE or NAME: @FILE; may be repeated
+    #[arg(long = "header", value_name = "HEADER", value_parser = own_header)]
+    headers: Vec<(String, String)>,
+    /// How often a failed delivery is tried again
+    #[arg(long, value_name = "N")]
+    max_retries: Option<i64>,
+}
+
+fn required(arg: Arg) -> Arg {
+    arg.required(true)
 }
 
 /// A subscription.
@@ -138,59 +132,53 @@ pub(super) async fn run(
     client: &Client,
     command: SubscriptionsCommand,
 ) -> Done {
+    let rows = WEBHOOKS.at(flags, out, client);
     match command {
-        SubscriptionsCommand::List(chosen) => {
-            let (shown, query) = ((&COLUMNS[..], reply::plain as _), reply::list_query);
-            reply::chosen::<Read>(out, client, &chosen, shown, query).await
-        }
-        SubscriptionsCommand::Show(Named { webhook }) => {
-            let one = reply::one(named::webhook(client, &webhook).await?);
-            reply::record::<Read>(out, client, &one, &NoBody).await
-        }
-        SubscriptionsCommand::Create {
-            name, url, events, headers, max_retries, inactive, ..
-        } => {
+        SubscriptionsCommand::List(chosen) => rows.list(&chosen).await,
+        SubscriptionsCommand::Show(Named { webhook }) => rows.show(&webhook).await,
+        SubscriptionsCommand::Create { members, inactive } => {
+            let Members { name, url, events, headers, max_retries, .. } = members;
+            let (name, url) = (name.unwrap_or_default(), url.unwrap_or_default());
             let mut new = NewSubscription::new(name, url, events);
             new.custom_headers = headers.into_iter().collect();
-            (new.max_retries, new.active) = (max_retries, !inactive);
+            new.max_retries = max_retries.unwrap_or(new.max_retries);
+            new.active = !inactive;
             let (answer, made) = reply::call_once::<Create>(client, &NoQuery {}, &new).await?;
             let warnings = made.as_ref().ok().and_then(|made| made.meta.clone());
             show_secret(out, &answer.body, made.map(|made| made.data))?;
             show_notes(out, warnings.as_ref());
             Ok(())
         }
-        SubscriptionsCommand::Edit { webhook, name, url, events, headers, max_retries, .. } => {
-            let id = named::webhook(client, &webhook).await?;
+        SubscriptionsCommand::Edit { webhook, members } => {
+            let Members { name, url, events, headers, max_retries, .. } = members;
             let mut patch = SubscriptionPatch::default();
             (patch.name, patch.url, patch.max_retries) = (name, url, max_retries);
             patch.events = (!events.is_empty()).then_some(events);
             patch.custom_headers = (!headers.is_empty()).then(|| headers.into_iter().collect());
-            let (answer, changed) = reply::call::<Update>(client, &by_id(id), &patch).await?;
+            let query = by_id(rows.id(&webhook).await?);
+            let (answer, changed) = reply::call::<Update>(client, &query, &patch).await?;
             reply::show(out, &answer.body, &changed.data)?;
             show_notes(out, changed.meta.as_ref());
             Ok(())
         }
         SubscriptionsCommand::Ping(Named { webhook }) => {
-            let id = named::webhook(client, &webhook).await?;
-            let (answer, pinged) = reply::call::<Ping>(client, &by_id(id), &NoBody).await?;
+            let query = by_id(rows.id(&webhook).await?);
+            let (answer, pinged) = reply::call::<Ping>(client, &query, &NoBody).await?;
             reply::show(out, &answer.body, &pinged.data)?;
             let delivered = pinged.data.status == "delivered";
             if delivered { Ok(()) } else { Err(Failure::silent(Exit::Failed)) }
         }
         SubscriptionsCommand::Activate { several: Several { webhooks }, drop_held } => {
-            let ids = named::webhooks(client, &input::named(webhooks)?).await?;
-            let held = if drop_held { Held::Drop } else { Held::Replay };
-            let body = Activation { held };
-            reply::change::<Activate>(out, client, &ids, &body, (&COLUMNS, reply::plain)).await
+            let ids = WEBHOOKS.ids(client, &input::named(webhooks)?).await?;
+            let body = Activation { held: if drop_held { Held::Drop } else { Held::Replay } };
+            let columns = (WEBHOOKS.columns)();
+            reply::change::<Activate>(out, client, &ids, &body, (&columns, reply::plain)).await
         }
         SubscriptionsCommand::Pause(Several { webhooks }) => {
-            let ids = named::webhooks(client, &input::named(webhooks)?).await?;
-            let mut patch = SubscriptionPatch::default();
-            patch.active = Some(false);
-            reply::change::<Update>(out, client, &ids, &patch, (&COLUMNS, reply::plain)).await
+            rows.switch::<Update>(webhooks, false).await
         }
         SubscriptionsCommand::RotateSecret { webhook, grace } => {
-            let id = named::webhook(client, &webhook).await?;
+            let id = rows.id(&webhook).await?;
             prompt::confirm(
                 flags,
                 &format!(
@@ -203,10 +191,7 @@ pub(super) async fn run(
             show_secret(out, &answer.body, made.map(|made| made.data))
         }
         SubscriptionsCommand::Delete(Several { webhooks }) => {
-            let webhooks = input::named(webhooks)?;
-            let ids = named::webhooks(client, &webhooks).await?;
-            let what = ("subscription", " with all jobs?");
-            reply::delete::<Delete>(flags, out, client, (&ids, &webhooks), what).await
+            rows.delete::<Delete>(webhooks, " with all jobs?").await
         }
     }
 }
@@ -221,25 +206,20 @@ fn show_notes(out: &Output, notes: Option<&Notes>) {
 /// Prints a subscription with its secret; with `-q` only the secret. Callers who may not see the
 /// subscription get its id and the secret.
 fn show_secret(out: &Output, body: &str, made: Result<ShownSubscription, (Json, String)>) -> Done {
-    let id = match &made {
-        Ok(made) => Json::from(made.record.id),
-        Err((id, _)) => id.clone(),
+    let (id, secret) = match &made {
+        Ok(made) => (Json::from(made.record.id), &made.secret),
+        Err((id, secret)) => (id.clone(), secret),
     };
-    let secret = format!("the new secret of the subscription {id}");
-    let again = format!("cms webhooks subscriptions rotate-secret {id}");
-    reply::given(print_secret(out, body, made), &secret, &again)
-}
-
-fn print_secret(out: &Output, body: &str, made: Result<ShownSubscription, (Json, String)>) -> Done {
-    if out.json || !out.quiet {
-        match &made {
-            Ok(made) => reply::show(out, body, made)?,
-            Err((id, secret)) => reply::show(out, body, &json!({"id": id, "secret": secret}))?,
-        }
+    let shown = match &made {
+        _ if out.quiet && !out.json => out.line(secret).map_err(Failure::from),
+        Ok(made) => reply::show(out, body, made),
+        Err(_) => reply::show(out, body, &json!({"id": id, "secret": secret})),
+    };
+    let shown = shown.inspect(|()| {
         out.note("The secret is shown this once. The receiver checks deliveries with it.");
-        return Ok(());
-    }
-    Ok(out.line(&made.map_or_else(|(_, secret)| secret, |made| made.secret))?)
+    });
+    let again = format!("cms webhooks rotate-secret {id}");
+    reply::given(shown, &format!("the new secret of the subscription {id}"), &again)
 }
 
 /// Reads `NAME: VALUE`.

@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Actor, Change, Code, Error, Page, Result,
     access::{CORE, Permissions},
+    db::args,
     items::{Checklist, Query},
     plain,
 };
@@ -99,9 +100,9 @@ impl Accounts {
         let rights = owned(change, &new.rights, &HeldPermissions::default()).await?;
         check_held(held, &rights)?;
         let name = plain::composed(&new.name).into_owned();
-        let id = sql::insert(change, &name, &name_key(&name), &rights)
-            .await
-            .map_err(|e| name_conflict("group", "name", &new.name, e))?;
+        let args = args![&name, name_key(&name), rights.to_stored()?, change.now()];
+        let inserted = change.one(sql::INSERT, args).await;
+        let (id,) = inserted.map_err(|e| name_conflict("group", "name", &new.name, e))?;
         change.audit_row("create", "user_groups", id, &["name", "rights"]).await?;
         let created_at = crate::rfc3339(change.now());
         Ok(Group { id, name, rights, members: 0, created_at })
@@ -135,9 +136,9 @@ impl Accounts {
         if let Some(name) = renamed {
             group.name = plain::composed(name).into_owned();
         }
-        sql::update(change, &group, &name_key(&group.name))
-            .await
-            .map_err(|e| name_conflict("group", "name", &group.name, e))?;
+        let args = args![id, &group.name, name_key(&group.name), group.rights.to_stored()?];
+        let updated = change.run_one(sql::UPDATE, args).await;
+        updated.map_err(|e| name_conflict("group", "name", &group.name, e))?;
         guard.check(change).await?;
         change.audit_row("update", "user_groups", id, &columns).await?;
         Ok(group)
@@ -162,7 +163,7 @@ impl Accounts {
             );
             return Err(Error::new(Code::Conflict, detail));
         }
-        sql::delete(change, id).await?;
+        change.run_one(sql::DELETE, args![id]).await?;
         change.audit_row("delete", "user_groups", id, &[]).await
     }
 
@@ -221,7 +222,7 @@ impl Accounts {
         for (id, before) in sql::rights(&mut change).await? {
             let after = reassigned(&before, &owners, formerly);
             if after != before {
-                sql::bind(&mut change, id, &after).await?;
+                change.run_one(sql::BIND, args![id, after.to_stored()?]).await?;
                 change.audit_row("update", "user_groups", id, &["rights"]).await?;
             }
         }

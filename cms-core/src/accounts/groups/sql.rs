@@ -98,29 +98,6 @@ pub(in crate::accounts) async fn find(
     Ok(change.optional::<(i64,)>(FIND, args![sent, composed, decomposed]).await?.map(|(id,)| id))
 }
 
-pub(in crate::accounts) async fn insert(
-    change: &mut Change,
-    name: &str,
-    name_key: &str,
-    rights: &HeldPermissions,
-) -> Result<i64> {
-    let (id,): (i64,) =
-        change.one(INSERT, args![name, name_key, rights.to_stored()?, change.now()]).await?;
-    Ok(id)
-}
-
-pub(in crate::accounts) async fn update(
-    change: &mut Change,
-    group: &Group,
-    name_key: &str,
-) -> Result<()> {
-    change.run_one(UPDATE, args![group.id, &group.name, name_key, group.rights.to_stored()?]).await
-}
-
-pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run_one(DELETE, args![id]).await
-}
-
 fn stored(found: Vec<(i64, String)>) -> Result<Vec<(i64, HeldPermissions)>> {
     found.into_iter().map(|(id, text)| Ok((id, HeldPermissions::from_stored(text)?))).collect()
 }
@@ -137,14 +114,6 @@ pub(in crate::accounts) async fn held(
     db: &Db,
 ) -> Result<(BTreeMap<String, String>, Vec<(i64, HeldPermissions)>)> {
     Ok((owners_now(db).await?, stored(db.all(RIGHTS, args![]).await?)?))
-}
-
-pub(in crate::accounts) async fn bind(
-    change: &mut Change,
-    id: i64,
-    rights: &HeldPermissions,
-) -> Result<()> {
-    change.run_one(BIND, args![id, rights.to_stored()?]).await
 }
 
 /// The groups that hold a permission of a built-in area.

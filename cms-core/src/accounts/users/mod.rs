@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Accounts, AdminGuard, HeldPermissions, MAX_PASSWORD_BYTES, MIN_PASSWORD_CHARS, NAME_PATTERN,
-    check_held, groups::sql as groups, login::sql as logins, name_conflict, name_key, name_keys,
-    name_problem, new_name_problem, password, sessions::sql as sessions,
+    check_held, groups::sql as groups, login, name_conflict, name_key, name_keys, name_problem,
+    new_name_problem, password, sessions,
 };
 use crate::{
     Change, Code, Error, FieldError, Page, Result, db::args, ground::Secret, items::Query, plain,
@@ -214,16 +214,16 @@ impl Accounts {
         change.lock(super::LOCK).await?;
         let groups = self.joinable(change, held, &new.groups).await?;
         let username = plain::composed(&new.username);
-        let name = (&*username, name_key(&username));
-        let id =
-            sql::insert(change, (name.0, &name.1), &password.hash, &password.salt_id, new.active)
-                .await
-                .map_err(|e| name_conflict("user", "username", &new.username, e))?;
+        let HashedPassword { hash, salt_id } = password;
+        let key = name_key(&username);
+        let args = args![&*username, key, hash, salt_id, new.active, change.now()];
+        let inserted = change.one(sql::INSERT, args).await;
+        let (id,) = inserted.map_err(|e| name_conflict("user", "username", &new.username, e))?;
         sql::set_groups(change, id, &groups).await?;
         change
             .audit_row("create", "users", id, &["username", "password", "groups", "active"])
             .await?;
-        self.read_back(change, id).await
+        sql::read(change, id, self.session_horizons()).await
     }
 
     /// Changes a user. Rights and sessions follow from the next request on.
@@ -255,9 +255,9 @@ impl Accounts {
             active = new;
             columns.push("active");
         }
-        sql::rename(change, id, (&username, &name_key(&username)), active)
-            .await
-            .map_err(|e| name_conflict("user", "username", &username, e))?;
+        let args = args![id, &username, name_key(&username), active];
+        let renamed = change.run_one(sql::RENAME, args).await;
+        renamed.map_err(|e| name_conflict("user", "username", &username, e))?;
         if let Some(password) = password {
             sql::set_password(change, id, &password.hash, &password.salt_id).await?;
             columns.push("password");
@@ -267,13 +267,16 @@ impl Accounts {
             sql::set_groups(change, id, &groups).await?;
             columns.push("groups");
         }
-        if !active || columns.contains(&"password") {
+        if columns.contains(&"password") {
             sessions::end_all(change, id).await?;
-            logins::drop_pending_of(change, id).await?;
+            login::forget_logins(change, id).await?;
+        } else if !active {
+            sessions::end_all(change, id).await?;
+            login::drop_pending_of(change, id).await?;
         }
         guard.check(change).await?;
         change.audit_row("update", "users", id, &columns).await?;
-        self.read_back(change, id).await
+        sql::read(change, id, self.session_horizons()).await
     }
 
     /// Deletes a user and all sessions of the user. Submissions of the user are assigned to nobody.
@@ -285,7 +288,7 @@ impl Accounts {
     ) -> Result<()> {
         let guard = AdminGuard::new(change).await?;
         self.changeable(change, held, id).await?;
-        sql::delete(change, id).await?;
+        change.run_one(sql::DELETE, args![id]).await?;
         for statement in self.0.on_deleted_user {
             change.run(*statement, args![id]).await?;
         }
@@ -299,12 +302,9 @@ impl Accounts {
     /// # Errors
     /// `unavailable` without a salt or a database.
     pub async fn salt_check(&self) -> Result<(i64, i64)> {
-        sql::other_salts(self.0.base.db(), &self.0.passwords.salt_id()?).await
-    }
-
-    async fn read_back(&self, change: &mut Change, id: i64) -> Result<User> {
-        let (seen, begun) = self.session_horizons();
-        sql::read(change, id, seen, begun).await
+        let args = args![self.0.passwords.salt_id()?];
+        let counted = self.0.base.db().optional(sql::OTHER_SALTS, args).await?;
+        Ok(counted.map_or((0, 0), |(all, other): (i64, Option<i64>)| (all, other.unwrap_or(0))))
     }
 
     /// Locks the user, if the caller holds all of the user's rights. Otherwise the caller could

@@ -210,8 +210,7 @@ impl Name {
 pub(in crate::accounts) async fn read(
     change: &mut Change,
     id: i64,
-    seen: i64,
-    begun: i64,
+    (seen, begun): (i64, i64),
 ) -> Result<User> {
     let mut user: User = change.one(GET, args![seen, begun, id]).await?;
     let members: Vec<Member> = change.all(MEMBERSHIPS, args![id, id]).await?;
@@ -232,27 +231,6 @@ pub(in crate::accounts) async fn lock(
     )))
 }
 
-pub(in crate::accounts) async fn insert(
-    change: &mut Change,
-    name: (&str, &str),
-    password: &str,
-    salt_id: &str,
-    active: bool,
-) -> Result<i64> {
-    let (id,): (i64,) =
-        change.one(INSERT, args![name.0, name.1, password, salt_id, active, change.now()]).await?;
-    Ok(id)
-}
-
-pub(in crate::accounts) async fn rename(
-    change: &mut Change,
-    id: i64,
-    name: (&str, &str),
-    active: bool,
-) -> Result<()> {
-    change.run_one(RENAME, args![id, name.0, name.1, active]).await
-}
-
 pub(in crate::accounts) async fn set_password(
     change: &mut Change,
     id: i64,
@@ -260,10 +238,6 @@ pub(in crate::accounts) async fn set_password(
     salt_id: &str,
 ) -> Result<()> {
     change.run_one(SET_PASSWORD, args![id, password, salt_id]).await
-}
-
-pub(in crate::accounts) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-    change.run_one(DELETE, args![id]).await
 }
 
 pub(in crate::accounts) async fn set_groups(
@@ -283,10 +257,4 @@ pub(in crate::accounts) async fn find(
     [sent, composed, decomposed]: [String; 3],
 ) -> Result<Option<i64>> {
     Ok(db.optional::<(i64,)>(FIND, args![sent, composed, decomposed]).await?.map(|(id,)| id))
-}
-
-/// Number of users, and number of passwords hashed with another salt.
-pub(in crate::accounts) async fn other_salts(db: &Db, salt_id: &str) -> Result<(i64, i64)> {
-    let counted: Option<(i64, Option<i64>)> = db.optional(OTHER_SALTS, args![salt_id]).await?;
-    Ok(counted.map_or((0, 0), |(all, other)| (all, other.unwrap_or(0))))
 }

@@ -205,6 +205,16 @@ impl Dialect {
         }
     }
 
+    /// Limits each later wait of the transaction to what a task may wait for itself. Shorter than
+    /// `database.idle_in_transaction_s` by default, so that the waiter is refused, and not the
+    /// change that lies idle. Ends when the change locks the schema.
+    pub(crate) const fn shorten_lock_timeout(self) -> Option<&'static str> {
+        match self {
+            Self::Sqlite => None,
+            Self::Postgres => Some("set local lock_timeout = '3s'"),
+        }
+    }
+
     /// Whether a statement outside of a change may write: it commits by itself.
     pub(crate) const fn writes_alone(self) -> bool {
         matches!(self, Self::Postgres)

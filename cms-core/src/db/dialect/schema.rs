@@ -53,6 +53,26 @@ impl Dialect {
         }
     }
 
+    /// The tables that foreign keys of the table `$1` of the site's schema refer to, spelled as in
+    /// the database. As with [`Dialect::columns`], without those that search_path does not reach.
+    #[cfg(all(feature = "sqlite", feature = "postgres"))]
+    pub(crate) const fn referred(self) -> &'static str {
+        match self {
+            Self::Sqlite => {
+                "select distinct coalesce(r.name, f.\"table\") from pragma_foreign_key_list($1) f \
+                 left join sqlite_schema r on r.type = 'table' and lower(r.name) = \
+                 lower(f.\"table\")"
+            }
+            Self::Postgres => concat!(
+                "select distinct cast(r.relname as text) from pg_constraint f join pg_class r on \
+                 r.oid = f.confrelid and r.oid = to_regclass(quote_ident(r.relname)) \
+                 where f.contype = 'f' and f.conrelid = to_regclass(",
+                own!(),
+                ")"
+            ),
+        }
+    }
+
     /// The statement that made the index `$1`. None: the engine's errors name its columns.
     pub(crate) const fn made_index(self) -> Option<&'static str> {
         match self {

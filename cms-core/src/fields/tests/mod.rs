@@ -73,6 +73,33 @@ fn a_stored_answer_is_taken_as_it_is() {
     }
 }
 
+/// The examples that docs and `field_types` show.
+#[test]
+fn each_example_is_taken_as_it_is() {
+    let options = json!({"options": [{"id": "red"}, {"id": "blue"}]});
+    let rows = json!([{"id": "service"}, {"id": "food"}]);
+    let matrix = json!({"rows": rows, "columns": [{"id": "good"}, {"id": "bad"}]});
+    let item = json!({"id": "item", "type": "short_text"});
+    let repeater = json!({"columns": [item, {"id": "count", "type": "number"}]});
+    let (none, png) = (json!({}), Upload { media_type: "image/png".to_owned(), bytes: 1000 });
+    let sent = context().arriving().upload("7d0c6a9e-2f5b-4c1a-9d3e-8b7f6a5c4d3e", png);
+    for FieldType { name, answer, example, .. } in FieldType::ALL {
+        let config = match *name {
+            "single_choice" | "multiple_choice" | "dropdown" | "picture_choice" | "ranking" => {
+                &options
+            }
+            "matrix" => &matrix,
+            "repeater" => &repeater,
+            _ => &none,
+        };
+        let example: Json = serde_json::from_str(example).expect("JSON");
+        let given = Map::from_iter([("f".to_owned(), example.clone())]);
+        let taken = field(name, config).take(&given, &sent).expect("taken");
+        let taken = taken.first().map_or(&Json::Null, |(_, stored)| stored);
+        assert_eq!((taken, answer.starts_with("none")), (&example, example.is_null()), "{name}");
+    }
+}
+
 /// Answers follow the language of the visit; their stored form is the same in all languages.
 #[test]
 fn answers_are_taken_as_the_language_writes_them() {

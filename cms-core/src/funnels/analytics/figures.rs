@@ -6,8 +6,7 @@ use std::{
 };
 
 use super::{
-    Range,
-    fields::fields,
+    Range, fields,
     shape::{
         Analytics, AnalyticsBefore, AnalyticsBranch, AnalyticsDay, AnalyticsEnd, AnalyticsInbox,
         AnalyticsMails, AnalyticsSource, AnalyticsStep, AnalyticsTotals, AnalyticsVersion,

@@ -9,7 +9,7 @@ use crate::{
     conditions::{self, AROUND, CheckedConditions, MOST_STATES, Severity, costly},
     funnels::{
         graph::{Branch, Graph, Node, is_asked},
-        problem::Problem,
+        record::Problem,
         rules::Rule,
     },
     ground::nearest,

@@ -55,7 +55,7 @@ fn good() -> (Vec<Json>, Vec<Json>) {
     )
 }
 
-fn codes(problems: &[crate::funnels::problem::Problem]) -> Vec<&str> {
+fn codes(problems: &[crate::funnels::record::Problem]) -> Vec<&str> {
     problems.iter().map(|one| one.code).collect()
 }
 
@@ -167,8 +167,8 @@ fn problems_behind_a_bad_field_have_their_place() {
                         {"id": "pay", "type": "payment"}, {"id": "mail", "type": "email"}]);
     nodes[2] = step(3, fields);
     let found = judge(Some(1), &nodes, &edges, &[]);
-    let places = |problems: &[crate::funnels::problem::Problem]| {
-        let place = |one: &crate::funnels::problem::Problem| (one.code, one.path.clone());
+    let places = |problems: &[crate::funnels::record::Problem]| {
+        let place = |one: &crate::funnels::record::Problem| (one.code, one.path.clone());
         problems.iter().map(place).collect::<Vec<_>>()
     };
     let at = |rest: &str| format!("nodes[2].config_json.fields{rest}");

@@ -1,21 +1,25 @@
 //! A funnel as it would be after a save: stored and sent parts, judged as a whole. A [`Candidate`]
-//! without errors is written as rows, with its conditions tidied; unchanged rows cost nothing.
+//! without errors is written as rows, with its conditions tidied; unchanged rows cost nothing. A
+//! [`Drawing`] is a funnel before it is published: simulators walk through it.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::sql::{self, Source};
+use super::{
+    missing,
+    sql::{self, Source},
+};
 use crate::{
     Change, Code, Error, FieldError, Result,
     conditions::check,
     funnels::{
+        Funnels,
         checks::{self, Findings},
         graph::{Edge, Graph, GraphInput, Node, read},
         header::Header,
-        problem::{Problem, Warning},
-        record::{EmailRouting, FunnelEdge, FunnelNode},
+        record::{EmailRouting, Funnel, FunnelEdge, FunnelNode, Problem, Warning, WhichFunnel},
         rules::{self, Rule},
     },
     ground::html::sanitize,
@@ -40,6 +44,14 @@ impl Stored {
             rules: sql::rules(from, funnel).await?,
         })
     }
+}
+
+/// The header of a stored funnel.
+pub(super) fn header_of(funnel: &Funnel) -> Result<Header> {
+    let mut header = Header::default();
+    let members = serde_json::to_value(funnel).map_err(Error::internal)?;
+    header.merge(members.as_object().ok_or_else(|| missing(&WhichFunnel::Id(funnel.id)))?);
+    Ok(header)
 }
 
 /// Rows in the form in which authors send them.
@@ -314,4 +326,46 @@ fn tidied_config(config: &Map<String, Json>, condition: &Json) -> Map<String, Js
 fn tidied_rule(rule: &Rule) -> Rule {
     let condition = rule.condition.as_ref().map(|one| check(one).stored);
     Rule { condition: condition.filter(|one| !one.is_null()), ..rule.clone() }
+}
+
+/// A funnel as it is drawn, including its faults.
+pub(in crate::funnels) struct Drawing {
+    pub(in crate::funnels) header: Header,
+    pub(in crate::funnels) graph: Graph,
+    pub(in crate::funnels) rules: Vec<EmailRouting>,
+}
+
+impl Funnels {
+    /// The stored drawing of a funnel.
+    pub(in crate::funnels) async fn drawing(&self, which: &WhichFunnel) -> Result<Drawing> {
+        let mut from = Source::Db(self.0.base.db());
+        let funnel = self.find(&mut from, which).await?;
+        let header = header_of(&funnel)?;
+        let Stored { nodes, edges, rules } = Stored::read(&mut from, funnel.id).await?;
+        let (nodes, edges) = (json(&nodes), json(&edges));
+        let drawn = GraphInput { start: header.start_node_id, nodes: &nodes, edges: &edges };
+        let (graph, _) = read(drawn);
+        Ok(Drawing { header, graph, rules })
+    }
+}
+
+impl Drawing {
+    /// A drawing that is not stored: a header's members, `nodes` and `edges`.
+    pub(in crate::funnels) fn sent(members: &Map<String, Json>) -> Result<Self> {
+        let list = |name: &str| members.get(name).and_then(Json::as_array).cloned();
+        let (nodes, edges) = (list("nodes").unwrap_or_default(), list("edges").unwrap_or_default());
+        let mut header = Header::default();
+        let others = ["nodes", "edges", "email_routings"];
+        let own = members.iter().filter(|(name, _)| !others.contains(&name.as_str()));
+        let own: Map<_, _> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut problems = header.merge(&own);
+        let drawn = GraphInput { start: header.start_node_id, nodes: &nodes, edges: &edges };
+        let (graph, faults) = read(drawn);
+        problems.extend(faults);
+        if problems.is_empty() {
+            Ok(Self { header, graph, rules: Vec::new() })
+        } else {
+            Err(refused(Code::ValidationFailed, "shown", problems))
+        }
+    }
 }

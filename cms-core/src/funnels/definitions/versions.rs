@@ -42,7 +42,7 @@ pub(crate) struct Version {
 }
 
 impl Version {
-    pub(super) fn read(row: &Row) -> Result<Self> {
+    fn read(row: &Row) -> Result<Self> {
         let definition: Json = serde_json::from_str(&row.definition).map_err(Error::internal)?;
         let members = definition["funnel"].as_object().cloned().unwrap_or_default();
         let mut header = Header::default();
@@ -188,11 +188,11 @@ fn broader(language: Option<&str>) -> impl Iterator<Item = &str> {
 record! {
     /// A version as stored.
     #[derive(Debug)]
-    pub(in crate::funnels) struct Row: version_columns {
-        pub(in crate::funnels) id: i64 = "id",
-        pub(in crate::funnels) funnel: i64 = "funnel_id",
-        pub(in crate::funnels) number: i64 = "version",
-        pub(in crate::funnels) definition: String = "definition",
+    struct Row: version_columns {
+        id: i64 = "id",
+        funnel: i64 = "funnel_id",
+        number: i64 = "version",
+        definition: String = "definition",
     }
 }
 
@@ -219,10 +219,10 @@ record! {
 }
 
 /// A version to be stored.
-pub(in crate::funnels) struct Frozen<'a> {
-    pub(in crate::funnels) number: i64,
-    pub(in crate::funnels) definition: String,
-    pub(in crate::funnels) checksum: &'a str,
+pub(super) struct Frozen<'a> {
+    pub(super) number: i64,
+    pub(super) definition: String,
+    pub(super) checksum: &'a str,
 }
 
 macro_rules! live {
@@ -277,7 +277,7 @@ statements! {
 }
 
 /// Removes unneeded versions that at least `kept` newer versions have replaced. Returns how many.
-pub(in crate::funnels) async fn expire(base: &Base, kept: u64) -> Result<u64> {
+pub(super) async fn expire(base: &Base, kept: u64) -> Result<u64> {
     let args = args![i64::try_from(kept).unwrap_or(i64::MAX)];
     // Usually there are none, and a needless change would hold up other writers.
     let found: Option<(i64,)> = base.db().optional(BEYOND, args.clone()).await?;
@@ -304,7 +304,7 @@ async fn live_in(db: &Db, family: i64, language: &str) -> Result<Option<Live>> {
     db.optional(LIVE_IN, args![family, language]).await
 }
 
-pub(in crate::funnels) async fn newest(change: &mut Change, funnel: i64) -> Result<Option<Newest>> {
+pub(super) async fn newest(change: &mut Change, funnel: i64) -> Result<Option<Newest>> {
     change.optional(NEWEST, args![funnel]).await
 }
 
@@ -314,18 +314,14 @@ pub(in crate::funnels) async fn newest_of(db: &Db, funnel: i64) -> Result<Option
 }
 
 /// Stores a version and returns its id.
-pub(in crate::funnels) async fn insert(
-    change: &mut Change,
-    funnel: i64,
-    frozen: &Frozen<'_>,
-) -> Result<i64> {
+pub(super) async fn insert(change: &mut Change, funnel: i64, frozen: &Frozen<'_>) -> Result<i64> {
     let Frozen { number, definition, checksum } = frozen;
     let args = args![funnel, *number, definition, *checksum, change.now()];
     let (id,): (i64,) = change.one(INSERT, args).await?;
     Ok(id)
 }
 
-pub(in crate::funnels) async fn insert_node(
+pub(super) async fn insert_node(
     change: &mut Change,
     version: i64,
     node: &Node,
@@ -336,17 +332,13 @@ pub(in crate::funnels) async fn insert_node(
     change.run(INSERT_NODE, args).await.map(drop)
 }
 
-pub(in crate::funnels) async fn insert_edge(
-    change: &mut Change,
-    version: i64,
-    edge: &Edge,
-) -> Result<()> {
+pub(super) async fn insert_edge(change: &mut Change, version: i64, edge: &Edge) -> Result<()> {
     let args = args![version, edge.id, edge.from, edge.to, edge.branch.as_str()];
     change.run(INSERT_EDGE, args).await.map(drop)
 }
 
 /// Makes new visits begin with this version.
-pub(in crate::funnels) async fn put(change: &mut Change, funnel: i64, version: i64) -> Result<()> {
+pub(super) async fn put(change: &mut Change, funnel: i64, version: i64) -> Result<()> {
     change.run_one(PUT, args![funnel, version]).await.map_err(|error| {
         if !is_unique_violation(&error) {
             return error;

@@ -5,15 +5,15 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value as Json};
 
-use super::{Branch, Edge, End, EndKind, Graph, Node, NodeKind, Step, node::shown};
-use crate::{Address, fields::Fields, funnels::problem::Problem, ground::plain};
+use super::{Branch, Edge, End, EndKind, Graph, Node, NodeKind, Step, shown};
+use crate::{Address, fields::Fields, funnels::record::Problem, ground::plain};
 
 /// Maximum number of nodes in a funnel.
-pub(in crate::funnels) const MOST_NODES: usize = 500;
+const MOST_NODES: usize = 500;
 /// Maximum number of edges in a funnel.
-pub(in crate::funnels) const MOST_EDGES: usize = 2000;
+const MOST_EDGES: usize = 2000;
 /// Maximum number of fields in a step.
-pub(in crate::funnels) const MOST_FIELDS: usize = 100;
+const MOST_FIELDS: usize = 100;
 /// Maximum characters of a node's name.
 const NAME: usize = 200;
 

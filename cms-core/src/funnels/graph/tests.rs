@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
 use super::*;
-use crate::funnels::problem::Problem;
+use crate::funnels::record::Problem;
 
 fn drawn(nodes: &Json, edges: &Json) -> (Graph, Vec<Problem>) {
     let list = |json: &Json| json.as_array().expect("a list").clone();

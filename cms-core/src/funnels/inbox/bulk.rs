@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
 use super::{
-    InboxFilter, owner, people, search, sql,
+    InboxFilter, check_assignable, is_assignable, owner, search, sql,
     update::{self, state_fault},
 };
 use crate::{
@@ -158,7 +158,7 @@ async fn act(change: &mut Change, bulk: &Bulk) -> Result<Act> {
             let Some(user) = value.as_i64() else {
                 return wrong("type", "the id of a user is expected, or null for nobody");
             };
-            people::check(change, user, "value").await?;
+            check_assignable(change, user, "value").await?;
             Ok(Act::Assign(Some(user)))
         }
         (BulkOp::Delete, None) => Ok(Act::Delete),
@@ -285,7 +285,7 @@ impl Funnels {
             true => ("inbox_status", sql::RESTORE_STATUS),
             false => {
                 for (user,) in sql::keep_users_before(change, id).await? {
-                    if !people::fits(change, user).await? {
+                    if !is_assignable(change, user).await? {
                         sql::forget_before(change, id, user).await?;
                     }
                 }

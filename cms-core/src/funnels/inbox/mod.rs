@@ -1,30 +1,26 @@
-//! The inbox: what visitors sent, sorted, noted and assigned by the staff.
+//! The inbox: what visitors sent, sorted, noted and assigned by the staff. This file has the users
+//! who can be assigned, and views: queries of the inbox that a caller saves under a name.
 //!
 //! ```text
 //! row      a submission, the columns of lists          query    filters, search and order, read
-//! list     lists, one of them, how many in each state  update   one changed, deleted, erased
-//! bulk     many changed or deleted at once, undone     people   who can be assigned
-//! views    queries that a caller keeps                 export   all as a table, or as JSON lines
-//! search   how a text is searched for                  index    the search index, and the counts
+//! list     lists, counts, one of them, the export      update   one changed, deleted, erased
+//! bulk     many changed or deleted at once, undone     search   how a text is searched for
 //! sql      statements
 //! ```
 
 mod bulk;
-mod export;
-mod index;
 mod list;
-mod people;
 mod query;
 mod row;
 mod search;
 pub(crate) mod sql;
 mod update;
-mod views;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 pub use bulk::{Bulk, BulkDone, BulkOp, Undone};
-pub use export::{InboxLines, InboxTable};
-pub use list::{InboxCount, InboxCounts, InboxPage};
-pub use people::Assignable;
+pub use list::{InboxCount, InboxCounts, InboxLines, InboxPage, InboxTable};
 pub use query::{InboxFilter, InboxQuery, InboxView, NewView, ViewQuery};
 pub(crate) use row::COLUMNS;
 pub(super) use row::inbox;
@@ -35,8 +31,11 @@ pub use row::{
 pub(crate) use sql::UNASSIGN;
 pub use update::{SubmissionDeletion, SubmissionUpdate, Updated};
 
-use super::settings::INBOX_STATUSES;
-use crate::{Actor, Code, Error};
+use self::row::kind;
+use super::{Funnels, settings::INBOX_STATUSES};
+use crate::{
+    Actor, AuditEntry, Change, Code, Error, Page, Result, accounts, db::args, items::Query, plain,
+};
 
 /// The table's name in the audit log.
 const TABLE: &str = "formfunnel_submissions";
@@ -51,5 +50,146 @@ fn owner(actor: &Actor) -> String {
         (kind, Some(id), _) => format!("{kind}:{id}"),
         (kind, None, Some(name)) => format!("{kind}:{name}"),
         (kind, None, None) => kind.to_owned(),
+    }
+}
+
+/// The permission to read the inbox.
+const MAY_VIEW: &str = "formfunnel_inbox_view";
+
+/// A user who can be assigned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "AssignableUser")]
+#[non_exhaustive]
+pub struct Assignable {
+    /// The user's id.
+    pub id: i64,
+    /// The user's name.
+    pub username: String,
+}
+
+impl Funnels {
+    /// Users who can be assigned, a page at a time. Conditions and orders name `id`, `username` and
+    /// `active`.
+    pub async fn assignable_users(&self, query: &Query) -> Result<Page<Assignable>> {
+        let page = accounts::holders(&self.0.base, query, MAY_VIEW).await?;
+        Ok(page.map(|(id, username)| Assignable { id, username }))
+    }
+}
+
+/// Whether the user is switched on and may see the inbox.
+async fn is_assignable(change: &mut Change, user: i64) -> Result<bool> {
+    let person = accounts::person(change, user).await?;
+    Ok(person.is_some_and(|person| person.active && person.rights.may(MAY_VIEW)))
+}
+
+/// Refuses a user who cannot be assigned.
+async fn check_assignable(change: &mut Change, user: i64, field: &str) -> Result<()> {
+    match is_assignable(change, user).await? {
+        true => Ok(()),
+        false => Err(Error::invalid_field(
+            field,
+            "unknown",
+            "the id of a user who is switched on and may see the inbox",
+        )),
+    }
+}
+
+/// The table's name in the audit log.
+const VIEW_TABLE: &str = "formfunnel_views";
+/// Maximum number of views of a caller.
+const VIEWS: i64 = 100;
+/// Maximum characters of a name.
+const NAME: usize = 100;
+
+impl Funnels {
+    /// The views of a caller, by name; at most 100.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be reached.
+    pub async fn views(&self, of: &Actor) -> Result<Vec<InboxView>> {
+        sql::views(self.0.base.db(), &owner(of), VIEWS).await
+    }
+
+    /// Saves a view of the caller.
+    ///
+    /// # Errors
+    /// `validation_failed` for a query that cannot be read, or for too many views.
+    pub async fn save_view(&self, change: &mut Change, new: NewView) -> Result<InboxView> {
+        let length = new.name.chars().count();
+        if length == 0 || length > NAME || new.name.trim() != new.name {
+            let why = "1 to 100 characters are expected, with no blank at either end";
+            return Err(Error::invalid_field("name", "format", why));
+        }
+        if let Some(fault) = plain::problem("name", &new.name) {
+            return Err(Error::invalid(vec![fault]));
+        }
+        let query = new.query.filter.query("query.filter")?;
+        self.0.inbox.check(&query.0).map_err(|error| at("query.filter", &error))?;
+        if let Some(sort) = &new.query.sort {
+            sorted(sort)?;
+        }
+        let owner = owner(change.actor());
+        let user = match change.actor() {
+            Actor::User { id, .. } => Some(*id),
+            _ => None,
+        };
+        let text = serde_json::to_string(&new.query).map_err(Error::internal)?;
+        let view = sql::save_view(change, &owner, user, &new.name, &text).await?;
+        if sql::count_views(change, &owner, VIEWS + 1).await? > VIEWS {
+            let why = format!("at most {VIEWS} views: delete one");
+            return Err(Error::invalid_field("name", "range", why));
+        }
+        audit(change, "save", view.id).await?;
+        Ok(view)
+    }
+
+    /// Deletes a view of the caller.
+    ///
+    /// # Errors
+    /// `not_found`, also for a view of somebody else.
+    pub async fn delete_view(&self, change: &mut Change, id: i64) -> Result<()> {
+        let owner = owner(change.actor());
+        if !sql::delete_view(change, &owner, id).await? {
+            return Err(Error::new(Code::NotFound, format!("You have no view with id {id}.")));
+        }
+        audit(change, "delete", id).await
+    }
+
+    /// Removes the views and bulk changes of deleted keys and users. Returns the number of rows.
+    pub(super) async fn expire_owned(&self) -> Result<u64> {
+        let base = &self.0.base;
+        // Usually there are none, and a needless change would hold up other writers.
+        let owners: Vec<(String,)> = base.db().all(sql::GONE_OWNERS, args![]).await?;
+        if owners.is_empty() {
+            return Ok(0);
+        }
+        let (mut change, mut removed) = (base.change(Actor::System).await?, 0);
+        for (owner,) in &owners {
+            removed += change.run(sql::DELETE_VIEWS, args![owner]).await?;
+            removed += change.run(sql::DELETE_BULKS, args![owner]).await?;
+        }
+        change.commit().await?;
+        Ok(removed)
+    }
+}
+
+async fn audit(change: &mut Change, action: &'static str, id: i64) -> Result<()> {
+    let id = id.to_string();
+    change.audit(AuditEntry { action, table: VIEW_TABLE, id: &id, columns: &[] }).await
+}
+
+fn at(field: &str, error: &Error) -> Error {
+    Error::invalid_field(field, "format", error.detail().trim_end_matches('.').to_owned())
+}
+
+fn sorted(sort: &str) -> Result<()> {
+    let query = InboxQuery::parse([("sort", sort)]).map_err(|error| at("query.sort", &error))?;
+    let unknown = query.0.sort.iter().find(|(name, _)| kind(name).is_none());
+    match unknown {
+        Some((name, _)) => {
+            let why = format!("there is no column {name:?} to sort by");
+            Err(Error::invalid_field("query.sort", "unknown", why))
+        }
+        None => Ok(()),
     }
 }

@@ -6,9 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::{
-    INBOX_STATUSES, TABLE,
-    index::INDEXING,
-    none, people,
+    INBOX_STATUSES, TABLE, check_assignable, none,
+    search::INDEXING,
     sql::{self, Touched},
 };
 use crate::{
@@ -116,7 +115,7 @@ impl Funnels {
             return Err(Error::invalid(faults));
         }
         if let Some(Some(user)) = update.assigned_to {
-            people::check(change, user, "assigned_to").await?;
+            check_assignable(change, user, "assigned_to").await?;
         }
         let found = hold_if_match(change, id, update.rev, if_match).await?;
         let notes = update.inbox_notes.map(|notes| notes.replace("\r\n", "\n"));
@@ -173,7 +172,7 @@ async fn hold_if_match(
     {
         let detail = "The submission has changed since you read it: read it again, then repeat \
                       the change.";
-        return Err(Error::new(Code::Stale, detail));
+        return Err(if_match.stale(detail));
     }
     if rev.is_some_and(|rev| rev != found.inbox_rev) {
         let detail = "Somebody has changed the submission since you read it. Nothing was changed.";

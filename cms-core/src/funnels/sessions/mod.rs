@@ -3,29 +3,22 @@
 //! ```text
 //! types     requests of pages, replies     session   a session as stored, and what happened in it
 //! moves     ways, answers that count, what answers do to a session (pure)
-//! visit     a session with its version
-//! start · step · complete · abandon · upload     one call each; start also resumes
-//! client    one hash for a visitor of a day
-//! events    the data of events             sql       statements
-//! mails     mails at the end of a visit
-//! simulator a walk without a visit         preview   a step as visitors see it
+//! visit     a session with its version, the data of its events
+//! start     begun, resumed; the visitor    step      an answered step, completed, abandoned
+//! upload    files of visitors              sql       statements
+//! mails     mails at the end of a visit    template  texts with tokens
 //! trial     answers and mail rules tried   replay    visits of the past
-//! way       the way of a visit, for the staff
+//! way       the way of a visit, for the staff; a step as visitors see it, for authors
 //! ```
 
-mod abandon;
-mod client;
-mod complete;
-mod events;
 mod mails;
 mod moves;
-mod preview;
 mod replay;
 mod session;
-mod simulator;
 pub(crate) mod sql;
 mod start;
 mod step;
+mod template;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -34,11 +27,9 @@ mod upload;
 mod visit;
 mod way;
 
-pub(in crate::funnels) use client::Salt;
-pub use client::Visitor;
-pub use preview::{Preview, Previewed, RefusedAnswer, TakenEdge};
 pub use replay::{PastEnd, PastInbox, PastStep, PastVisit, Replay};
-pub use start::Beginning;
+pub(in crate::funnels) use start::Salt;
+pub use start::{Beginning, Visitor};
 pub use trial::{Tried, TriedFault, TriedMail, TriedNode, TriedRouting, TriedRule};
 pub use types::{
     AnswerStep, CompleteVisit, Completed, Progress, ResumeVisit, Resumed, ShownFunnel, StartVisit,
@@ -47,4 +38,4 @@ pub use types::{
 pub use upload::JudgedFile;
 pub use visit::Visit;
 pub(in crate::funnels) use way::{NotesAndAnswers, VisitDetail};
-pub use way::{PassedEdge, PassedNode};
+pub use way::{PassedEdge, PassedNode, Preview, Previewed, RefusedAnswer, TakenEdge};

@@ -17,11 +17,11 @@ use crate::{
 
 /// A funnel, with the surroundings that its conditions see beside the answers.
 #[derive(Clone, Copy)]
-pub(in crate::funnels) struct Walk<'a> {
-    pub(in crate::funnels) graph: &'a Graph,
+pub(super) struct Walk<'a> {
+    pub(super) graph: &'a Graph,
     /// By the ids of the nodes that branch.
-    pub(in crate::funnels) conditions: &'a HashMap<i64, Condition>,
-    pub(in crate::funnels) around: &'a Surroundings,
+    pub(super) conditions: &'a HashMap<i64, Condition>,
+    pub(super) around: &'a Surroundings,
 }
 
 /// What a walk decided at a node that it came to.
@@ -76,11 +76,7 @@ impl<'a> Walk<'a> {
 
     /// The answers that count: answers to steps on the path, hidden answers that came with the
     /// visitor, and values computed from these.
-    pub(in crate::funnels) fn effective(
-        &self,
-        path: &[i64],
-        stored: &Map<String, Json>,
-    ) -> Map<String, Json> {
+    pub(super) fn effective(&self, path: &[i64], stored: &Map<String, Json>) -> Map<String, Json> {
         let mut counting = Map::new();
         for (node, step) in self.steps() {
             let is_on_path = path.contains(&node.id);
@@ -103,11 +99,7 @@ impl<'a> Walk<'a> {
 
     /// The answers to steps on the path, in the order of the path, then hidden and
     /// computed answers.
-    pub(in crate::funnels) fn answers(
-        &self,
-        path: &[i64],
-        stored: &Map<String, Json>,
-    ) -> Vec<Answer> {
+    pub(super) fn answers(&self, path: &[i64], stored: &Map<String, Json>) -> Vec<Answer> {
         let counting = self.effective(path, stored);
         let on_path = || path.iter().filter_map(|id| self.graph.node(*id)?.step());
         let asked = on_path().flat_map(|step| step.fields.iter().filter(|field| is_asked(field)));
@@ -123,7 +115,7 @@ impl<'a> Walk<'a> {
     }
 
     /// The number of steps that may still come, including this node.
-    pub(in crate::funnels) fn remaining(&self, node: Option<&Node>) -> usize {
+    pub(super) fn remaining(&self, node: Option<&Node>) -> usize {
         let Some(node) = node else { return 0 };
         self.graph.steps_after(node.id) + usize::from(node.step().is_some())
     }

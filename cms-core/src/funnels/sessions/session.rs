@@ -7,14 +7,14 @@ use crate::{Millis, conditions::Surroundings};
 
 /// Where a visit stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::funnels) enum Status {
+pub(super) enum Status {
     InProgress,
     Completed,
     Abandoned,
 }
 
 impl Status {
-    pub(in crate::funnels) const fn as_str(self) -> &'static str {
+    pub(super) const fn as_str(self) -> &'static str {
         match self {
             Self::InProgress => "in_progress",
             Self::Completed => "completed",
@@ -33,22 +33,22 @@ impl Status {
 
 /// A session. The database holds its uuid, which is the visitor's secret.
 #[derive(Clone)]
-pub(in crate::funnels) struct Session {
-    pub(in crate::funnels) id: i64,
-    pub(in crate::funnels) funnel: i64,
-    pub(in crate::funnels) version: i64,
+pub(super) struct Session {
+    pub(super) id: i64,
+    pub(super) funnel: i64,
+    pub(super) version: i64,
     pub(super) uuid: String,
     pub(super) rev: i64,
-    pub(in crate::funnels) status: Status,
+    pub(super) status: Status,
     pub(super) language: String,
     /// The nodes that were presented, beginning with the start.
-    pub(in crate::funnels) path: Vec<i64>,
-    pub(in crate::funnels) answers: Map<String, Json>,
+    pub(super) path: Vec<i64>,
+    pub(super) answers: Map<String, Json>,
     /// The node that is presented now. None: no edge leads on from the last step.
     pub(super) current: Option<i64>,
     pub(super) end: Option<i64>,
     pub(super) end_kind: Option<String>,
-    pub(in crate::funnels) reference: Option<String>,
+    pub(super) reference: Option<String>,
     pub(super) source_url: Option<String>,
     pub(super) referer: Option<String>,
     pub(super) utm: [Option<String>; 5],
@@ -56,7 +56,7 @@ pub(in crate::funnels) struct Session {
     pub(super) is_spam: bool,
     /// Whether this is an author's test visit.
     pub(super) is_test: bool,
-    pub(in crate::funnels) started_at: Millis,
+    pub(super) started_at: Millis,
     pub(super) last_activity_at: Millis,
     /// When the present node was presented.
     pub(super) presented_at: Millis,
@@ -84,7 +84,7 @@ pub(super) const UTM: [&str; 5] = ["source", "medium", "campaign", "term", "cont
 impl Session {
     /// What conditions see beside the answers. Their time is the start of the visit, so that the
     /// way does not change during the visit.
-    pub(in crate::funnels) fn around(&self, zone: jiff::tz::TimeZone) -> Surroundings {
+    pub(super) fn around(&self, zone: jiff::tz::TimeZone) -> Surroundings {
         let utm = UTM.into_iter().zip(&self.utm);
         let utm = utm.filter_map(|(name, value)| Some((name.to_owned(), value.clone()?.into())));
         Surroundings::at(self.started_at)

@@ -123,7 +123,9 @@ statements! {
     /// Finds no session of a deleted funnel.
     VERSION_OF = "select s.version_id from cms_formfunnel_submissions s join cms_formfunnels f \
                   on f.id = s.funnel_id where s.session_uuid = $1 and f.status <> 'deleted'";
-    PATH_OF = "select path_json from cms_formfunnel_submissions where session_uuid = $1";
+    BY_UUID = concat!(
+        "select ", session_columns!(), " from cms_formfunnel_submissions where session_uuid = $1"
+    );
     BY_ID = concat!(
         "select ", session_columns!(), " from cms_formfunnel_submissions where id = $1"
     );
@@ -220,13 +222,12 @@ pub(super) async fn version_of(db: &Db, uuid: &str) -> Result<Option<i64>> {
     Ok(db.optional::<(i64,)>(VERSION_OF, args![uuid]).await?.map(|(id,)| id))
 }
 
-/// The nodes that were presented to a session.
-pub(super) async fn path_of(db: &Db, uuid: &str) -> Result<Option<Vec<i64>>> {
-    let found = db.optional::<(String,)>(PATH_OF, args![uuid]).await?;
-    found.map(|(path,)| read::json(path)).transpose()
+/// A session as it is stored.
+pub(super) async fn by_uuid(db: &Db, uuid: &str) -> Result<Option<Session>> {
+    db.optional(BY_UUID, args![uuid]).await
 }
 
-/// A session as it is stored.
+/// As [`by_uuid`], by its id.
 pub(super) async fn by_id(db: &Db, id: i64) -> Result<Option<Session>> {
     db.optional(BY_ID, args![id]).await
 }

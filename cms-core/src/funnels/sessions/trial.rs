@@ -1,26 +1,67 @@
 //! An author's trial of a funnel: which way answers take, and who would get mails. Nothing is
 //! stored. Values of names such as `_bucket` can be given beside the answers.
 
+use std::collections::HashMap;
+
+use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value as Json};
 
 use super::{
-    mails::{Values, compose, consider, date, resume_link, submission_link},
-    simulator::Simulator,
+    mails::{compose, consider, date, resume_link, submission_link},
+    moves::Walk,
     start::arriving,
+    template::Values,
     visit::is_file,
 };
 use crate::{
-    Error, FieldError, Result,
-    conditions::{AROUND, Traced},
-    fields::{Field, is_blank},
+    Error, FieldError, Millis, Result,
+    base::Base,
+    conditions::{AROUND, Condition, Surroundings, Traced},
+    fields::{Context, Field, is_blank},
     funnels::{
         Funnels, WhichFunnel,
-        graph::{Node, Step, is_asked},
+        definitions::Drawing,
+        graph::{Graph, Node, Step, is_asked},
+        header::Header,
+        record::EmailRouting,
         rules::{BuiltinToken, Rule, Trigger},
     },
 };
+
+/// A drawing, with the surroundings that its conditions see now.
+pub(super) struct Simulator {
+    pub(super) header: Header,
+    pub(super) graph: Graph,
+    pub(super) now: Millis,
+    /// The funnel's time zone.
+    pub(super) zone: TimeZone,
+    pub(super) rules: Vec<EmailRouting>,
+    pub(super) base: Base,
+    conditions: HashMap<i64, Condition>,
+    around: Surroundings,
+}
+
+impl Simulator {
+    pub(super) fn new(base: &Base, drawing: Drawing) -> Self {
+        let Drawing { header, graph, rules } = drawing;
+        let zone = header.settings.timezone.clone().unwrap_or_else(|| base.zone().clone());
+        let now = base.clock().now();
+        let around = Surroundings::at(now).zone(zone.clone()).language(&header.language_short);
+        let conditions = graph.conditions();
+        Self { header, graph, now, zone, rules, base: base.clone(), conditions, around }
+    }
+
+    pub(super) fn walk(&self) -> Walk<'_> {
+        Walk { graph: &self.graph, conditions: &self.conditions, around: &self.around }
+    }
+
+    /// The context in which the fields of its steps are judged.
+    pub(super) fn context(&self) -> Context {
+        Context::at(self.now).zone(self.zone.clone()).language(&self.header.language_short)
+    }
+}
 
 /// The way that answers take.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -9,8 +9,8 @@ use tokio::{
 };
 
 use super::{
-    client::{DAY_MS, OF_ADDRESS},
     sql::{self, NewFile},
+    start::{DAY_MS, OF_ADDRESS},
     types::Uploaded,
     visit::{Visit, is_file, missing, open},
 };
@@ -63,10 +63,11 @@ impl Funnels {
     /// Judges a file by its size and first bytes, then reads it.
     ///
     /// # Errors
-    /// `not_found`; `validation_failed` for a field that takes no file or that no presented step
-    /// asks for, and for a file that the field refuses; `rate_limited` while too many files from
-    /// the visitor's address wait for their answers, and when too many came from the address today;
-    /// `unavailable` while too many files of all visitors wait.
+    /// `not_found`, `already_completed`, `session_expired`; `validation_failed` for a field that
+    /// takes no file or that no presented step asks for, and for a file that the field refuses;
+    /// `rate_limited` while too many files from the visitor's address wait for their answers, and
+    /// when too many came from the address today; `unavailable` while too many files of all
+    /// visitors wait.
     pub async fn judge_file(
         &self,
         visit: &Visit,
@@ -79,8 +80,9 @@ impl Funnels {
             Error::new(Code::Unavailable, "The file cannot be read.").caused_by(error)
         };
         // Only `upload` locks the session, and judges again.
-        let path = sql::path_of(self.0.base.db(), &visit.uuid).await?.ok_or_else(missing)?;
-        let asked = visit.asked(&path, field)?;
+        let session = sql::by_uuid(self.0.base.db(), &visit.uuid).await?.ok_or_else(missing)?;
+        open(&session, self.0.base.clock().now())?;
+        let asked = visit.asked(&session.path, field)?;
         let place = Arc::clone(&self.0.judging).acquire_owned().await.map_err(Error::internal)?;
         self.check_room(visit).await?;
         let mut bytes = Vec::new();

@@ -148,8 +148,13 @@ impl Sending {
                 Piece::End => {
                     self.is_ending = true;
                     let ended = tokio::time::timeout(patience, self.writer.shutdown()).await;
-                    let ended = ended.map_err(|_| unreachable(link::late(patience)))?;
-                    return ended.map(|()| true).map_err(|error| unreachable(error.to_string()));
+                    return match ended {
+                        Ok(ended) => ended.map(|()| true).map_err(|error| not_completed(&error)),
+                        Err(_) => {
+                            tracing::warn!("parts of an upload may be left: the store keeps them");
+                            Err(unreachable(link::late(patience)))
+                        }
+                    };
                 }
             }
         }
@@ -166,6 +171,14 @@ impl Sending {
             let error = failed(&fault);
             tracing::warn!(?error, "parts of an upload were not removed: the store keeps them");
         }
+    }
+}
+
+/// The store's error within one of the writer, in the words for any call.
+fn not_completed(error: &io::Error) -> Error {
+    match error.get_ref().and_then(|inner| inner.downcast_ref()) {
+        Some(fault) => failed(fault),
+        None => unreachable(error.to_string()),
     }
 }
 
@@ -224,5 +237,18 @@ impl Write for ObjectWriter {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_upload_that_does_not_complete_tells_nothing_of_the_key() {
+        let body = "<Error><Code>AccessDenied</Code><AWSAccessKeyId>AKIA1</AWSAccessKeyId>";
+        let fault = object_store::Error::Generic { store: "S3", source: body.into() };
+        let error = format!("{:?}", not_completed(&fault.into()));
+        assert!(error.contains("it answers AccessDenied") && !error.contains("AKIA1"), "{error}");
     }
 }

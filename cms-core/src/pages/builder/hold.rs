@@ -36,8 +36,7 @@ impl Pages {
             return Ok(held);
         }
         let seen = tags.iter().filter_map(|tag| rev_of(tag, held.id)).max().ok_or_else(|| {
-            let detail = "If-Match is no tag of this page's draft: read that draft first.";
-            Error::new(Code::Stale, detail)
+            if_match.stale("If-Match is no tag of this page's draft: read that draft first.")
         })?;
         Err(stale(&sql::edits(change, held.id, seen).await?))
     }

@@ -13,6 +13,7 @@ use super::{EditableField, List};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = members_of_each_type)]
+#[non_exhaustive]
 pub struct Button {
     /// Unique within the plugin, including nested buttons.
     #[schemars(regex(pattern = "^[A-Za-z0-9_-]{1,80}$"))]
@@ -91,6 +92,7 @@ impl Button {
 /// checklist, `class` and `template` of custom content.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct ButtonValues {
     /// A content table.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -8,6 +8,7 @@ use crate::access::spelled;
 /// An endpoint: `/api/<endpoint>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct EndpointDeclaration {
     /// A content table of the plugin, which is read, or a handler of the embedding program.
     #[serde(rename = "modelPath")]

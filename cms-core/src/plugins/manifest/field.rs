@@ -10,6 +10,7 @@ use super::List;
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Field", transform = only_selects_have_options)]
+#[non_exhaustive]
 pub struct EditableField {
     /// A column of the button's table.
     #[schemars(length(min = 1))]
@@ -100,6 +101,7 @@ impl FieldType {
 /// Options from a content table: one for each row.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SelectSource {
     /// The content table.
     pub table: String,
@@ -112,6 +114,7 @@ pub struct SelectSource {
 /// A fixed option.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct SelectOption {
     /// What is stored.
     #[schemars(schema_with = "single")]

@@ -10,6 +10,7 @@ use super::{FieldType, List, SelectOption, field::single};
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Widget")]
+#[non_exhaustive]
 pub struct WidgetDeclaration {
     /// Title in the picker.
     #[schemars(length(min = 1))]
@@ -34,6 +35,7 @@ pub struct WidgetDeclaration {
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = selects_have_options)]
+#[non_exhaustive]
 pub struct MenuEntry {
     /// The column of the placed widget that holds the value, such as `title` or `image`.
     #[schemars(regex(pattern = "^[a-z][a-z0-9_]{0,59}$"))]
@@ -44,10 +46,10 @@ pub struct MenuEntry {
     /// Label.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placeholder: Option<String>,
-    /// Label; beside `options` the member of an option that is shown.
+    /// Label. Beside both `options` and `value` it is ignored: an option shows its `title`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Beside `options`: the member of an option that is stored.
+    /// Ignored: an option stores its `id`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// For `select`: fixed options.
@@ -74,6 +76,7 @@ fn selects_have_options(schema: &mut Schema) {
 /// A fixed option of a widget's select.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[non_exhaustive]
 pub struct MenuChoice {
     /// What is stored.
     #[schemars(schema_with = "single")]
@@ -86,6 +89,7 @@ pub struct MenuChoice {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(transform = table_or_options)]
+#[non_exhaustive]
 pub struct MenuSource {
     /// The content table.
     #[serde(default, skip_serializing_if = "Option::is_none")]

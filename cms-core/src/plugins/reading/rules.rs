@@ -5,12 +5,12 @@ use std::sync::OnceLock;
 
 use serde_json::{Map, Value as Json};
 
-use crate::plugins::manifest;
+use crate::plugins;
 
 /// The schema of manifests.
 pub(super) fn root() -> &'static Json {
     static ROOT: OnceLock<Json> = OnceLock::new();
-    ROOT.get_or_init(|| manifest::schema().to_value())
+    ROOT.get_or_init(|| plugins::schema().to_value())
 }
 
 /// The schema that a reference names, or the schema itself.

@@ -49,6 +49,11 @@ pub(super) async fn answers(asked: &CheckInput, found: &mut Findings) -> Result<
             away(asked, found, &place, error);
             return Ok(());
         }
+        // The database has answered; the checks `media` and `redis` report these settings.
+        Opening::Refused(error) if is_of_a_store(error) => {
+            found.ok(place);
+            return Ok(());
+        }
         Opening::Refused(error) => error,
     };
     let remedy = match error.is_damaged() {
@@ -57,6 +62,15 @@ pub(super) async fn answers(asked: &CheckInput, found: &mut Findings) -> Result<
     };
     found.error(format!("{place}: {}", error.with_cause()), remedy);
     Ok(())
+}
+
+/// Whether the site cannot be opened because of the settings of Redis or of the bucket.
+fn is_of_a_store(error: &Error) -> bool {
+    let of_a_store = |field: &str| {
+        ["limiter.store", "cache.store", "redis_url"].contains(&field)
+            || field.starts_with("media.")
+    };
+    !error.fields().is_empty() && error.fields().iter().all(|wrong| of_a_store(&wrong.field))
 }
 
 fn away(asked: &CheckInput, found: &mut Findings, place: &str, error: &Error) {

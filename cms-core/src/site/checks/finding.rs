@@ -38,6 +38,7 @@ impl Level {
 
 /// What a check found: one sentence, and what helps.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
 pub struct Finding {
     /// The check.
     pub check: String,
@@ -49,6 +50,19 @@ pub struct Finding {
     pub remedy: String,
     /// What it is about, where that has a name or an id: `3` for a webhook.
     pub about: Option<String>,
+}
+
+impl Finding {
+    /// What this check found about nothing in particular.
+    pub fn new(
+        check: impl Into<String>,
+        level: Level,
+        found: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Self {
+        let (check, found, remedy) = (check.into(), found.into(), remedy.into());
+        Self { check, level, found, remedy, about: None }
+    }
 }
 
 /// The level of the worst finding.
@@ -97,8 +111,7 @@ impl Findings {
     /// Messages from elsewhere may have several lines; a finding has one.
     fn push(&mut self, level: Level, found: String, remedy: String) {
         let found = found.lines().map(str::trim).collect::<Vec<_>>().join(" ");
-        let check = self.check.to_owned();
-        self.findings.push(Finding { check, level, found, remedy, about: None });
+        self.findings.push(Finding::new(self.check, level, found, remedy));
     }
 }
 

@@ -183,7 +183,7 @@ checks! {
     open_files: Start Blocking machine::descriptors;
     /// `cms serve` can listen
     listen: Start Waiting machine::listen;
-    /// Redis can be written and read, where a store is set to it
+    /// Redis does what requests ask, in time, where a store is set to it
     redis: Folder Waiting work::redis;
     /// the bucket of media answers, where one is set
     media: Folder Waiting work::media;

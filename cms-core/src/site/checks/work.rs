@@ -19,7 +19,7 @@ const RECENT_MS: Millis = 7 * 86_400_000;
 /// Maximum number of items that are counted or listed of one kind.
 const MOST: usize = 50;
 
-/// Whether Redis can be used, and this process uses it.
+/// Whether Redis does what requests ask, and this process uses it.
 pub(super) async fn redis(asked: &CheckInput, found: &mut Findings) -> Result<()> {
     // Uses the site's own connection, so that limiter and cache fail together with this check.
     let redis = match asked.cms() {
@@ -36,8 +36,8 @@ pub(super) async fn redis(asked: &CheckInput, found: &mut Findings) -> Result<()
         None => found.ok("answers"),
         Some(why) => found.warning(
             format!("answers, but this process has left Redis: {why}"),
-            "this process returns within a second; if it leaves Redis again and again, look for \
-             what slows Redis or the network",
+            "this process returns by itself, within half a minute; if it leaves Redis again and \
+             again, look for what slows Redis or the network",
         ),
     }
     Ok(())
@@ -48,12 +48,17 @@ pub(super) async fn media(asked: &CheckInput, found: &mut Findings) -> Result<()
         Ok(None) => {}
         Ok(Some(())) => found.ok("the bucket answers"),
         Err(error) => {
-            let fields = error.fields().iter().map(|field| format!(" {}", field.message));
-            found.error(
-                format!("{}{}", error.detail(), fields.collect::<String>()),
-                "start the store, or correct media.bucket, media.endpoint, media.region and its \
-                 keys; until then uploads and files are answered with 503",
-            );
+            let remedy = match error.code() {
+                Code::ValidationFailed => {
+                    "correct the setting, or use a program that was built with s3; until then the \
+                     site does not start"
+                }
+                _ => {
+                    "start the store, or correct media.bucket, media.endpoint, media.region and \
+                     its keys; until then uploads and files are answered with 503"
+                }
+            };
+            found.error(error.with_cause(), remedy);
         }
     }
     Ok(())

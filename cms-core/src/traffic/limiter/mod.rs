@@ -124,10 +124,11 @@ impl Limiter {
         Ok(shown.collect())
     }
 
-    /// Fills all buckets of an owner.
+    /// Fills all buckets of an owner. While Redis is away, these are the buckets of this process;
+    /// those in Redis stay as they are.
     ///
     /// # Errors
-    /// `bad_query` for an invalid owner; `unavailable` when Redis cannot be reached.
+    /// `bad_query` for an invalid owner; `unavailable` when Redis fails at this moment.
     pub async fn reset(&self, owner: &str) -> Result<()> {
         let owner = parse(owner)?;
         match &self.store {

@@ -9,7 +9,14 @@ use arc_swap::ArcSwap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, Code, Error, Page, Result, base::Base, db::Db, ground::clock, items::Query};
+use crate::{
+    Change, Code, Error, Page, Result,
+    base::Base,
+    change::is_unique_violation,
+    db::{Db, Statement, args, read, record, statements},
+    ground::clock,
+    items::{Made, OwnColumn, Query, RowList},
+};
 pub use form::{normalise, of_url};
 
 /// The table's name among the epochs.
@@ -64,6 +71,42 @@ pub struct OriginPatch {
     pub active: Option<bool>,
 }
 
+record! { Origin: origin_columns {
+    id: "id",
+    origin: "origin",
+    active: "active",
+    created_at: "created_at" => read::time,
+} }
+
+/// Origins as a list.
+pub(crate) static LIST: RowList = RowList {
+    name: "The list of origins",
+    table: "cms_origins",
+    columns: &[
+        OwnColumn::integer("id"),
+        OwnColumn::text("origin").searched(),
+        OwnColumn::boolean("active"),
+        OwnColumn::time("created_at"),
+    ],
+    rows: Statement::new(
+        concat!(module_path!(), "::LIST"),
+        concat!("select ", origin_columns!(), " from cms_origins where id in"),
+    ),
+    made: Made::new(),
+};
+
+statements! {
+    INSERT = "insert into cms_origins (origin, active, created_at) values ($1, $2, $3) \
+              returning id";
+    ACTIVE = "select origin from cms_origins where active";
+    GET = concat!("select ", origin_columns!(), " from cms_origins where id = $1");
+    LOCK = concat!(
+        "update cms_origins set active = active where id = $1 returning ", origin_columns!()
+    );
+    UPDATE = "update cms_origins set origin = $2, active = $3 where id = $1";
+    DELETE = "delete from cms_origins where id = $1";
+}
+
 /// The origins of a site: `cms.origins()`.
 #[derive(Clone)]
 pub struct Origins(Arc<Inner>);
@@ -101,12 +144,12 @@ impl Origins {
     /// Origins, one page at a time. Conditions and orders name `id`, `origin`, `active` and
     /// `created_at`.
     pub async fn list(&self, query: &Query) -> Result<Page<Origin>> {
-        sql::LIST.page(&self.0.base, query, Vec::new(), |origin: &Origin| origin.id).await
+        LIST.page(&self.0.base, query, Vec::new(), |origin: &Origin| origin.id).await
     }
 
     /// One origin.
     pub async fn get(&self, id: i64) -> Result<Origin> {
-        sql::get(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))
+        self.0.base.db().optional(GET, args![id]).await?.ok_or_else(|| not_found(id))
     }
 
     /// Registers an origin.
@@ -118,14 +161,15 @@ impl Origins {
         let created_at = clock::rfc3339(change.now());
         let mut origin =
             Origin { id: 0, origin: checked(&new.origin)?, active: new.active, created_at };
-        origin.id = sql::insert(change, &origin).await?;
+        let args = args![&origin.origin, origin.active, change.now()];
+        (origin.id,) = change.one(INSERT, args).await.map_err(|e| taken(e, &origin))?;
         change.audit_announced("create", TABLE, origin.id, &["origin", "active"]).await?;
         Ok(origin)
     }
 
     /// Changes an origin.
     pub async fn update(&self, change: &mut Change, id: i64, patch: OriginPatch) -> Result<Origin> {
-        let mut origin = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
+        let mut origin = lock(change, id).await?;
         let mut columns = Vec::new();
         if let Some(text) = patch.origin {
             origin.origin = checked(&text)?;
@@ -135,17 +179,31 @@ impl Origins {
             origin.active = active;
             columns.push("active");
         }
-        sql::update(change, &origin).await?;
+        let args = args![id, &origin.origin, origin.active];
+        change.run_one(UPDATE, args).await.map_err(|e| taken(e, &origin))?;
         change.audit_announced("update", TABLE, id, &columns).await?;
         Ok(origin)
     }
 
     /// Deletes an origin.
     pub async fn delete(&self, change: &mut Change, id: i64) -> Result<()> {
-        sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
-        sql::delete(change, id).await?;
+        lock(change, id).await?;
+        change.run_one(DELETE, args![id]).await?;
         change.audit_announced("delete", TABLE, id, &[]).await
     }
+}
+
+/// Reads and locks the origin until this change ends.
+async fn lock(change: &mut Change, id: i64) -> Result<Origin> {
+    change.optional(LOCK, args![id]).await?.ok_or_else(|| not_found(id))
+}
+
+fn taken(error: Error, origin: &Origin) -> Error {
+    if !is_unique_violation(&error) {
+        return error;
+    }
+    let detail = format!("The origin {} is registered already.", origin.origin);
+    Error::new(Code::Conflict, detail).caused_by(error)
 }
 
 fn not_found(id: i64) -> Error {
@@ -184,96 +242,10 @@ impl Active {
         if known.epoch == epoch {
             return Ok(known.origins.contains(origin));
         }
-        let origins: HashSet<String> =
-            sql::active(db).await?.into_iter().map(|(origin,)| origin).collect();
+        let active: Vec<(String,)> = db.all(ACTIVE, Vec::new()).await?;
+        let origins: HashSet<String> = active.into_iter().map(|(origin,)| origin).collect();
         let held = origins.contains(origin);
         self.0.store(Arc::new(LoadedOrigins { epoch, origins }));
         Ok(held)
-    }
-}
-
-/// The statements of origins and the functions that run them.
-pub(crate) mod sql {
-    use super::Origin;
-    use crate::{
-        Code, Error, Result,
-        change::{Change, is_unique_violation},
-        db::{Db, Statement, args, read, record, statements},
-        items::{Made, OwnColumn, RowList},
-    };
-
-    record! { Origin: origin_columns {
-        id: "id",
-        origin: "origin",
-        active: "active",
-        created_at: "created_at" => read::time,
-    } }
-
-    /// Origins as a list.
-    pub(crate) static LIST: RowList = RowList {
-        name: "The list of origins",
-        table: "cms_origins",
-        columns: &[
-            OwnColumn::integer("id"),
-            OwnColumn::text("origin").searched(),
-            OwnColumn::boolean("active"),
-            OwnColumn::time("created_at"),
-        ],
-        rows: Statement::new(
-            concat!(module_path!(), "::LIST"),
-            concat!("select ", origin_columns!(), " from cms_origins where id in"),
-        ),
-        made: Made::new(),
-    };
-
-    statements! {
-        INSERT = "insert into cms_origins (origin, active, created_at) values ($1, $2, $3) \
-                  returning id";
-        ACTIVE = "select origin from cms_origins where active";
-        GET = concat!("select ", origin_columns!(), " from cms_origins where id = $1");
-        LOCK = concat!(
-            "update cms_origins set active = active where id = $1 returning ", origin_columns!()
-        );
-        UPDATE = "update cms_origins set origin = $2, active = $3 where id = $1";
-        DELETE = "delete from cms_origins where id = $1";
-    }
-
-    pub(super) async fn active(db: &Db) -> Result<Vec<(String,)>> {
-        db.all(ACTIVE, Vec::new()).await
-    }
-
-    pub(super) async fn get(db: &Db, id: i64) -> Result<Option<Origin>> {
-        db.optional(GET, args![id]).await
-    }
-
-    /// Reads and locks the origin until this change ends.
-    pub(super) async fn lock(change: &mut Change, id: i64) -> Result<Option<Origin>> {
-        change.optional(LOCK, args![id]).await
-    }
-
-    pub(super) async fn insert(change: &mut Change, origin: &Origin) -> Result<i64> {
-        let args = args![&origin.origin, origin.active, change.now()];
-        let (id,): (i64,) = change.one(INSERT, args).await.map_err(|e| taken(e, origin))?;
-        Ok(id)
-    }
-
-    pub(super) async fn update(change: &mut Change, origin: &Origin) -> Result<()> {
-        let args = args![origin.id, &origin.origin, origin.active];
-        change.run_one(UPDATE, args).await.map_err(|e| taken(e, origin))
-    }
-
-    pub(super) async fn delete(change: &mut Change, id: i64) -> Result<()> {
-        change.run_one(DELETE, args![id]).await
-    }
-
-    fn taken(error: Error, origin: &Origin) -> Error {
-        if is_unique_violation(&error) {
-            return Error::new(
-                Code::Conflict,
-                format!("The origin {} is registered already.", origin.origin),
-            )
-            .caused_by(error);
-        }
-        error
     }
 }

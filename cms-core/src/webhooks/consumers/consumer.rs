@@ -2,10 +2,11 @@
 
 use std::{collections::VecDeque, panic::Location};
 
-use super::{Leases, PAUSE, Subscribe, UNFOLLOWED, sql};
+use super::{Leases, PAUSE, Subscribe, UNFOLLOWED};
 use crate::{
-    Actor, Change, Code, Error, Result,
+    Actor, Change, Code, Error, Millis, Result,
     base::Base,
+    db::{Db, args, record, statements},
     events::RecordedEvent,
     jobs::{self, Backoff, FaultLog, Lease},
     plugins::Begin,
@@ -120,20 +121,22 @@ impl Consumer {
         };
         let place = (self.name.clone(), after.to_owned());
         let (webhooks, has_gap) = (self.subscribe.webhooks.clone(), self.has_gap);
-        Ok(Begin::new(self.base(), move || {
+        let depth = self.ahead.front().map_or(0, |event| event.depth);
+        let begin = Begin::new(self.base(), move || {
             let (webhooks, (name, after), event) = (webhooks.clone(), place.clone(), event.clone());
             Box::pin(async move {
                 let mut change = webhooks.0.base.change(Actor::System).await?;
                 let now = change.now();
                 let lease = webhooks.0.leases.until_closed(lease.renewed(now), now);
-                if sql::done(&mut change, &name, lease, [&after, &event], has_gap).await? {
+                if done(&mut change, &name, lease, [&after, &event], has_gap).await? {
                     return Ok(change);
                 }
                 let what =
                     format!("The event is done or removed, or another process follows as {name}.");
                 Err(Error::new(Code::Conflict, what))
             })
-        }))
+        });
+        Ok(begin.for_event(depth))
     }
 
     /// Marks the event as done, unless a change has already done so.
@@ -141,7 +144,7 @@ impl Consumer {
     /// # Errors
     /// As [`change`](Self::change) and its commit.
     pub async fn finish(&self) -> Result<()> {
-        let row = sql::row(self.base().db(), &self.name).await?;
+        let row = row(self.base().db(), &self.name).await?;
         let after = row.map_or_else(String::new, |row| row.event);
         if self.given.as_ref() == Some(&after) {
             return Ok(());
@@ -167,13 +170,13 @@ impl Consumer {
     /// Records why the event failed. The event is tried again later. Does nothing when the event
     /// is done or another process holds the name.
     pub(super) async fn fail(&self, why: &str) -> Result<()> {
-        let row = sql::row(self.base().db(), &self.name).await?;
+        let row = row(self.base().db(), &self.name).await?;
         let (Some(row), Some(lease)) = (row, self.lease) else { return Ok(()) };
         let wait = RETRY_BACKOFF.wait_ms(row.failures, i64::MAX).unwrap_or_default();
         let why: String = why.chars().take(MAX_WHY).collect();
         let mut change = self.base().change(Actor::System).await?;
         let failure = (row.failures + 1, why.as_str(), change.now() + wait);
-        sql::fail(&mut change, &self.name, lease, &self.after, failure).await?;
+        fail(&mut change, &self.name, lease, &self.after, failure).await?;
         change.commit().await
     }
 
@@ -222,7 +225,7 @@ impl Consumer {
         if is_fresh && is_read && self.given.is_none() && !self.waits {
             return Ok(true);
         }
-        let Some(row) = sql::row(self.base().db(), &self.name).await? else {
+        let Some(row) = row(self.base().db(), &self.name).await? else {
             return Err(Error::internal("the row of a consumer is gone"));
         };
         if row.has_gap && !self.has_gap {
@@ -258,7 +261,7 @@ impl Consumer {
     /// Takes the lease. `None`: another process was faster, or the site closes.
     async fn take(&self, old: Lease, lease: Lease) -> Result<Option<Lease>> {
         let mut change = self.base().change(Actor::System).await?;
-        let held = sql::take(&mut change, &self.name, old, lease).await?;
+        let held = take(&mut change, &self.name, old, lease).await?;
         // Entered before the commit, because the call may be dropped during the commit.
         if !held || !self.leases().enter(&self.name, self.number, (lease, false)) {
             return Ok(None);
@@ -281,9 +284,9 @@ impl Consumer {
         };
         let mut change = self.base().change(Actor::System).await?;
         let lease = self.leases().until_closed(lease, change.now());
-        let held = sql::renew(&mut change, &self.name, lease).await?;
+        let held = renew(&mut change, &self.name, lease).await?;
         let moved = match &passed {
-            Some(passed) if held => sql::pass(&mut change, &self.name, lease, passed).await?,
+            Some(passed) if held => pass(&mut change, &self.name, lease, passed).await?,
             _ => false,
         };
         change.commit().await?;
@@ -310,8 +313,8 @@ pub(super) async fn give_back(
     let mut change = base.change(Actor::System).await?;
     let ended = Lease { until: change.now(), ..lease };
     let given = match is_sure {
-        true => sql::renew(&mut change, name, ended).await,
-        false => sql::take(&mut change, name, lease, ended).await,
+        true => renew(&mut change, name, ended).await,
+        false => take(&mut change, name, lease, ended).await,
     };
     given?;
     change.commit().await
@@ -319,13 +322,103 @@ pub(super) async fn give_back(
 
 /// Adds a new name, which begins with the events from now on. Returns the last event that is done.
 pub(super) async fn enter(base: &Base, name: &str) -> Result<String> {
-    if let Some(row) = sql::row(base.db(), name).await? {
+    if let Some(row) = row(base.db(), name).await? {
         return Ok(row.event);
     }
     let (settled, _) = feed::sql::settled(base.db()).await?;
     let mut change = base.change(Actor::System).await?;
-    sql::add(&mut change, name, settled).await?;
+    // A new name stands at the last event up to this row.
+    change.run(ADD, args![name, settled]).await?;
     change.commit().await?;
-    let row = sql::row(base.db(), name).await?;
+    let row = row(base.db(), name).await?;
     Ok(row.map_or_else(String::new, |row| row.event))
+}
+
+record! {
+    /// A consumer as it is stored.
+    #[derive(Clone, Debug)]
+    struct Row: row_columns {
+        /// The last event that is done.
+        event: String = "event_id",
+        /// Whether events after it were removed.
+        has_gap: bool = "has_gap",
+        lease: Lease = "lease_until" + "lease_token" => Lease::stored,
+        failures: i64 = "failures",
+        next_try_at: Millis = "next_try_at",
+    }
+}
+
+statements! {
+    ROW = concat!("select ", row_columns!(), " from cms_event_consumers where name = $1");
+    ADD = "insert into cms_event_consumers (name, event_id) values ($1, coalesce((select e.id \
+           from cms_events e where e.rowid <= $2 order by e.rowid desc, e.place desc, e.id desc \
+           limit 1), '')) on conflict (name) do nothing";
+    /// Compares the end too: the token alone does not show that the owner has renewed the lease.
+    TAKE = "update cms_event_consumers set lease_token = $4, lease_until = $5 \
+            where name = $1 and lease_token = $2 and lease_until = $3";
+    RENEW = "update cms_event_consumers set lease_until = $3 where name = $1 and lease_token = $2";
+    /// A name cannot stand at an event that was erased in the meantime.
+    PASS = "update cms_event_consumers set event_id = $3 where name = $1 and lease_token = $2 \
+            and exists (select 1 from cms_events e where e.id = $3)";
+    /// Keeps a gap that the consumer has not shown.
+    DONE = "update cms_event_consumers set event_id = $4, has_gap = (has_gap and not $5), \
+            failures = 0, error_message = null, next_try_at = 0 \
+            where name = $1 and lease_token = $2 and event_id = $3 \
+            and exists (select 1 from cms_events e where e.id = $4)";
+    FAIL = "update cms_event_consumers set failures = $4, error_message = $5, next_try_at = $6 \
+            where name = $1 and lease_token = $2 and event_id = $3";
+    FAILING = "select name, failures, error_message from cms_event_consumers \
+               where failures > 0 and lease_until >= $1 order by name limit 50";
+}
+
+async fn row(db: &Db, name: &str) -> Result<Option<Row>> {
+    db.optional(ROW, args![name]).await
+}
+
+/// Takes the lease. False: another process was faster.
+async fn take(change: &mut Change, name: &str, old: Lease, lease: Lease) -> Result<bool> {
+    let args = args![name, old.token, old.until, lease.token, lease.until];
+    Ok(change.run(TAKE, args).await? > 0)
+}
+
+/// Renews or ends the lease. Returns false when the lease is lost. Locks the row, so that on
+/// PostgreSQL later statements of the change notice every removal of an event.
+async fn renew(change: &mut Change, name: &str, lease: Lease) -> Result<bool> {
+    Ok(change.run(RENEW, args![name, lease.token, lease.until]).await? > 0)
+}
+
+/// Moves the name to an event up to which nothing is left to do. False: the event is not there.
+async fn pass(change: &mut Change, name: &str, lease: Lease, event: &str) -> Result<bool> {
+    Ok(change.run(PASS, args![name, lease.token, event]).await? > 0)
+}
+
+/// Records that the event after another one is done, and whether a gap before it was shown. False:
+/// the lease is lost, or the event is already done or removed.
+async fn done(
+    change: &mut Change,
+    name: &str,
+    lease: Lease,
+    [after, event]: [&str; 2],
+    shown: bool,
+) -> Result<bool> {
+    Ok(renew(change, name, lease).await?
+        && change.run(DONE, args![name, lease.token, after, event, shown]).await? > 0)
+}
+
+/// Records that the event after this one failed.
+async fn fail(
+    change: &mut Change,
+    name: &str,
+    lease: Lease,
+    after: &str,
+    (failures, why, next_try_at): (i64, &str, Millis),
+) -> Result<()> {
+    let args = args![name, lease.token, after, failures, why, next_try_at];
+    change.run(FAIL, args).await.map(drop)
+}
+
+/// The names whose next event fails, each with its failures in a row and the reason. Only names
+/// that a process has followed since then are included.
+pub(super) async fn failing(db: &Db, since: Millis) -> Result<Vec<(String, i64, Option<String>)>> {
+    db.all(FAILING, args![since]).await
 }

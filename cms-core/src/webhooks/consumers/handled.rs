@@ -17,12 +17,15 @@ use crate::{
     ground::SiteRef,
     items::Items,
     jobs::{self, FaultLog, Stop},
-    plugins::{EventCall, EventHandler, Plugins},
+    plugins::{Begin, EventCall, EventHandler, Plugins},
     webhooks::{Webhooks, history::feed},
 };
 
 /// Timeout of a handler. A lease lasts longer.
 const LONGEST: Duration = Duration::from_secs(20);
+/// The most handlers that follow from each other: a handler that causes its own event would be
+/// called without end.
+const MOST_DEPTH: i64 = 64;
 
 /// Adds the names of new handlers, so that they begin with the events from now on.
 pub(crate) async fn enter_handlers(webhooks: &Webhooks, plugins: &Plugins) -> Result<()> {
@@ -152,7 +155,7 @@ async fn follow(
     let _ = consumer.release().await;
 }
 
-/// Calls the handler and records the result.
+/// Calls the handler, unless the chain of its event is too long, and records the result.
 ///
 /// # Errors
 /// As every write, after the stop. Before the stop, a failed write is retried.
@@ -160,26 +163,22 @@ async fn called(
     consumer: &Consumer,
     handler: &EventHandler,
     event: RecordedEvent,
-    (items, site): &(Items, SiteRef),
+    reach: &(Items, SiteRef),
     stop: &Stop,
 ) -> Result<()> {
     let Ok(begin) = consumer.begin() else { return Ok(()) };
-    let (id, of) = (event.id.clone(), begin.call());
-    let call = EventCall { event, items: items.clone(), begin, site: site.clone() };
-    let work = watched(of.run(async { (handler.run)(call).await }));
-    let failure = match timeout(LONGEST, AssertUnwindSafe(work).catch_unwind()).await {
-        Ok(Ok(Ok(()))) => None,
-        Ok(Ok(Err(error))) if error.code() == Code::Internal => {
-            tracing::error!(?error, handler = handler.name, event = id, "a handler failed");
-            Some("The handler failed; the log has the cause.".to_owned())
-        }
-        Ok(Ok(Err(error))) => Some(error.detail().to_owned()),
-        Ok(Err(_)) => Some("The handler panicked; the log has the cause.".to_owned()),
-        Err(_) => Some(format!("The handler took longer than {} s.", LONGEST.as_secs())),
+    let failure = if event.depth < MOST_DEPTH {
+        failure_of(handler, event, begin, reach).await
+    } else {
+        let (event, name) = (event.id, event.event);
+        tracing::error!(
+            handler = handler.name,
+            event,
+            name,
+            "{MOST_DEPTH} handlers in a row led to this event: it is skipped"
+        );
+        None
     };
-    if let Some(why) = &failure {
-        tracing::warn!(handler = handler.name, event = id, why, "an event was not handled");
-    }
     // Retries only the write: the handler must not run again because of it.
     loop {
         let written = match &failure {
@@ -198,4 +197,28 @@ async fn called(
             ended => return ended,
         }
     }
+}
+
+/// Calls the handler. Returns why it failed.
+async fn failure_of(
+    handler: &EventHandler,
+    event: RecordedEvent,
+    begin: Begin,
+    (items, site): &(Items, SiteRef),
+) -> Option<String> {
+    let (id, of) = (event.id.clone(), begin.call());
+    let call = EventCall { event, items: items.clone(), begin, site: site.clone() };
+    let work = watched(of.run(async { (handler.run)(call).await }));
+    let why = match timeout(LONGEST, AssertUnwindSafe(work).catch_unwind()).await {
+        Ok(Ok(Ok(()))) => return None,
+        Ok(Ok(Err(error))) if error.code() == Code::Internal => {
+            tracing::error!(?error, handler = handler.name, event = id, "a handler failed");
+            "The handler failed; the log has the cause.".to_owned()
+        }
+        Ok(Ok(Err(error))) => error.detail().to_owned(),
+        Ok(Err(_)) => "The handler panicked; the log has the cause.".to_owned(),
+        Err(_) => format!("The handler took longer than {} s.", LONGEST.as_secs()),
+    };
+    tracing::warn!(handler = handler.name, event = id, why, "an event was not handled");
+    Some(why)
 }

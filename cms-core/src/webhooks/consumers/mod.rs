@@ -1,18 +1,19 @@
 //! Events for code of this process: live, or from where a named consumer stands.
 //!
 //! ```text
-//! mod        cms.events(): what to follow, and events as they happen
+//! mod        cms.events(): what to follow, events as they happen; the names of this process
 //! consumer   a follower with a name: the database keeps where it stands
-//! leases     the names that this process holds
 //! handled    calls the handlers of plugins
 //! ```
 
-mod consumer;
+pub(super) mod consumer;
 mod handled;
-mod leases;
-pub(in crate::webhooks) mod sql;
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use futures_util::{
     StreamExt as _,
@@ -20,11 +21,11 @@ use futures_util::{
     stream::{self, BoxStream},
 };
 
-pub use self::consumer::Consumer;
-pub(crate) use self::handled::{call_handlers, enter_handlers, step_handlers};
-pub(in crate::webhooks) use self::leases::Leases;
+pub use consumer::Consumer;
+pub(crate) use handled::{call_handlers, enter_handlers, step_handlers};
+
 use super::{Feed, Inner, Webhooks};
-use crate::{Millis, Result, events::RecordedEvent};
+use crate::{Millis, Result, events::RecordedEvent, jobs::Lease};
 
 /// Longest time that news may go unnoticed, and the pause after a failure.
 const PAUSE: Duration = Duration::from_millis(500);
@@ -74,7 +75,7 @@ impl Events {
     /// The consumers whose next event failed, each with its failures in a row and the reason.
     pub(crate) async fn failing(&self) -> Result<Vec<(String, i64, Option<String>)>> {
         let base = &self.0.0.base;
-        sql::failing(base.db(), base.clock().now() - GIVEN_UP_MS).await
+        consumer::failing(base.db(), base.clock().now() - GIVEN_UP_MS).await
     }
 
     /// Ends the consumers of this process and gives their names back: another process, or the next
@@ -174,5 +175,121 @@ impl Live {
             None => self.subscribe.webhooks.feed(Some(&self.subscribe.pattern), None).await?,
         };
         Ok(())
+    }
+}
+
+/// The leases of this process, by name.
+#[derive(Default)]
+pub(super) struct Leases(Mutex<All>);
+
+#[derive(Default)]
+struct All {
+    /// The number of the last consumer.
+    last: u64,
+    held: BTreeMap<String, Held>,
+    is_closed: bool,
+}
+
+struct Held {
+    /// The number of the consumer; `None`: the consumer was dropped.
+    by: Option<u64>,
+    /// The lease as the consumer took it.
+    lease: Lease,
+    /// Whether the consumer saw the commit of the lease.
+    is_sure: bool,
+}
+
+impl Leases {
+    /// A number for a new consumer.
+    fn number(&self) -> u64 {
+        let mut all = self.all();
+        all.last += 1;
+        all.last
+    }
+
+    /// Records the lease that a consumer takes, and whether that is committed. False:
+    /// the site closes.
+    fn enter(&self, name: &str, by: u64, (lease, is_sure): (Lease, bool)) -> bool {
+        let mut all = self.all();
+        if !all.is_closed {
+            all.held.insert(name.to_owned(), Held { by: Some(by), lease, is_sure });
+        }
+        !all.is_closed
+    }
+
+    /// The lease that a consumer has taken, and whether the consumer saw its commit.
+    fn of(&self, name: &str, by: u64) -> Option<(Lease, bool)> {
+        let all = self.all();
+        let held = all.held.get(name).filter(|held| held.by == Some(by))?;
+        Some((held.lease, held.is_sure))
+    }
+
+    /// Forgets the lease that a consumer has given back.
+    fn forget(&self, name: &str, by: u64) {
+        let mut all = self.all();
+        if all.held.get(name).is_some_and(|held| held.by == Some(by)) {
+            all.held.remove(name);
+        }
+    }
+
+    /// Notes that a consumer was dropped. Its lease may still run.
+    fn leave(&self, name: &str, by: u64) {
+        let mut all = self.all();
+        if let Some(held) = all.held.get_mut(name).filter(|held| held.by == Some(by)) {
+            held.by = None;
+        }
+    }
+
+    /// Whether a consumer may take a lease that has not ended. It may if the holder was dropped in
+    /// this process, or if the lease is the consumer's own and its call was dropped before it saw
+    /// the commit.
+    fn is_left(&self, name: &str, by: u64, stored: Lease) -> bool {
+        self.all().held.get(name).is_some_and(|held| match held.by {
+            None if held.is_sure => held.lease.token == stored.token,
+            // After a rollback another process may have the token.
+            None => held.lease == stored,
+            Some(holder) => holder == by && held.lease == stored,
+        })
+    }
+
+    /// The lease to write. Once the site closes, the lease ends at once.
+    fn until_closed(&self, lease: Lease, now: Millis) -> Lease {
+        if self.is_closed() { Lease { until: now, ..lease } } else { lease }
+    }
+
+    fn is_closed(&self) -> bool {
+        self.all().is_closed
+    }
+
+    /// Stops all leases from being taken or renewed. Returns the held leases by name, each with
+    /// whether its commit was seen.
+    fn close(&self) -> BTreeMap<String, (Lease, bool)> {
+        let mut all = self.all();
+        all.is_closed = true;
+        let held = std::mem::take(&mut all.held);
+        held.into_iter().map(|(name, held)| (name, (held.lease, held.is_sure))).collect()
+    }
+
+    fn all(&self) -> MutexGuard<'_, All> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_whose_commit_nobody_saw_must_be_the_very_same() {
+        let (leases, taken) = (Leases::default(), Lease { until: 30, token: 7 });
+        let later = Lease { until: 31, ..taken };
+        for is_sure in [false, true] {
+            assert!(leases.enter("index", 1, (taken, is_sure)));
+            leases.leave("index", 1);
+            assert!(leases.is_left("index", 2, taken));
+            assert_eq!(leases.is_left("index", 2, later), is_sure, "renewed, or another's");
+        }
+        assert_eq!(leases.close()["index"], (taken, true));
+        assert!(!leases.enter("index", 2, (taken, true)), "the site closes");
     }
 }

@@ -7,8 +7,7 @@ use serde::{Deserialize, Serialize};
 use tracing::Instrument;
 
 use super::{
-    claim,
-    claimed::Target,
+    claim::{self, Target},
     queue::{self, Claimed, Event},
 };
 use crate::{
@@ -17,7 +16,7 @@ use crate::{
     events::body_text,
     webhooks::{
         Webhooks,
-        rules::sign::{hex_signature, standard_signature},
+        sign::{hex_signature, standard_signature},
     },
 };
 

@@ -209,6 +209,7 @@ pub(in crate::webhooks) mod sql {
         data: "e.body" => data,
         row: "e.rowid",
         place: "e.place",
+        depth: "e.depth",
     } }
 
     statements! {

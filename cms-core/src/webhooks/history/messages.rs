@@ -1,13 +1,114 @@
-//! Recorded events, with or without subscriptions.
+//! Recorded events, with or without subscriptions; and which subscriptions would get an event, with
+//! the delivery that they would get. Nothing is written or sent for that.
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
 use crate::{
-    Code, Direction, Error, Millis, Page, Paging, Result, events::is_name, ground::ListName,
-    webhooks::Webhooks,
+    Code, Direction, Error, Millis, Page, Paging, Result,
+    events::{body, is_name, judge_data},
+    ground::ListName,
+    items::Query,
+    webhooks::{
+        Webhooks,
+        deliver::request::{AttemptHeaders, headers},
+        rules::matches,
+        subscriptions::{
+            Subscription,
+            catalogue::{self, unknown_event},
+        },
+    },
 };
+
+/// The delivery that would be sent.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Explained {
+    /// The event.
+    pub event: String,
+    /// The exact body, except `id` and `created_at`, which differ for each event; null without
+    /// data.
+    pub body: Option<String>,
+    /// The headers; `<…>` describes values that differ for each delivery. Custom headers come
+    /// after these.
+    pub headers: BTreeMap<String, String>,
+    /// Paths in `data` that the payload filter removes; null without data.
+    pub removed: Option<Vec<String>>,
+}
+
+/// A subscription, and what would happen to the event there.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[non_exhaustive]
+pub struct Considered {
+    /// The subscription.
+    #[serde(flatten)]
+    pub subscription: Subscription,
+    /// `sent`, `held` or `not_matched`.
+    pub outcome: String,
+    /// The reason as a sentence.
+    pub reason: String,
+}
+
+impl Webhooks {
+    /// The delivery that this event would cause, and the subscriptions that would get it: by id, a
+    /// page at a time.
+    ///
+    /// Signs nothing: the caller must not get signatures for events that never happened.
+    ///
+    /// # Errors
+    /// `unknown_event`; as [`Webhooks::judge`] for data that does not fit, except that missing data
+    /// asks only for the subscriptions; `bad_query` for a cursor of another list.
+    pub async fn explain(
+        &self,
+        event: &str,
+        data: Map<String, Json>,
+        paging: &Paging,
+    ) -> Result<(Explained, Page<Considered>)> {
+        if catalogue::sql::named(self.0.base.db(), event).await?.is_empty() {
+            return Err(unknown_event("event".to_owned(), event));
+        }
+        let data = (!data.is_empty()).then_some(Json::Object(data));
+        if let Some(data) = &data {
+            judge_data(event, data)?;
+        }
+        let Paging { limit, cursor, count, .. } = paging.clone();
+        let subscriptions = self
+            .list(&Query { limit, cursor, count, ..Query::default() })
+            .await?
+            .map(|subscription| considered(subscription, event));
+        let id = self.0.base.random().uuid_v7(self.0.base.clock())?;
+        let now = self.0.base.clock().now();
+        let (body, removed) = data.map(|data| body(&id, event, now, data)).unzip();
+        let attempt = AttemptHeaders {
+            delivery: "<id of the job>",
+            id: &id,
+            timestamp: "<seconds at the attempt>",
+            simple: "<lower-case hex HMAC-SHA256 of the body, keyed with the secret as it was \
+                     shown>",
+            standard: "<v1,base64 HMAC-SHA256 of id.timestamp.body, keyed with the decoded secret>",
+        };
+        let headers = headers(&self.0.base, event, &attempt).into_iter().collect();
+        Ok((Explained { event: event.to_owned(), body, headers, removed }, subscriptions))
+    }
+}
+
+fn considered(subscription: Subscription, event: &str) -> Considered {
+    let entry = subscription.events.iter().find(|entry| matches(entry, event));
+    let (outcome, reason) = match (entry, subscription.active) {
+        (None, _) => {
+            ("not_matched", format!("no entry matches: {}", subscription.events.join(", ")))
+        }
+        (Some(entry), true) => ("sent", format!("{entry} matches")),
+        (Some(entry), false) => {
+            let why = subscription.disabled_reason.as_deref().unwrap_or("switched off");
+            ("held", format!("{entry} matches; not active ({why}): held until it is activated"))
+        }
+    };
+    Considered { subscription, outcome: outcome.to_owned(), reason }
+}
 
 /// A recorded event.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -94,14 +195,14 @@ impl Webhooks {
 
 /// Which event names a filter matches.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::webhooks) struct Pattern {
+pub(super) struct Pattern {
     /// The exact name.
-    pub(in crate::webhooks) name: Option<String>,
+    pub(super) name: Option<String>,
     /// The beginning of the name.
-    pub(in crate::webhooks) beginning: Option<String>,
+    pub(super) beginning: Option<String>,
 }
 
-pub(in crate::webhooks) fn pattern(text: &str) -> Result<Pattern> {
+pub(super) fn pattern(text: &str) -> Result<Pattern> {
     let (beginning, is_beginning) =
         text.strip_suffix('*').map_or((text, false), |beginning| (beginning, true));
     if !is_name(text) || beginning.contains('*') {

@@ -2,7 +2,6 @@
 
 pub(super) mod catalogue;
 mod emit;
-mod health;
 pub(super) mod saving;
 pub(super) mod sql;
 
@@ -17,18 +16,18 @@ use self::{
 };
 use super::{
     Webhooks,
-    rules::{form::MAX_HEADERS, retry::MAX_RETRIES, sign::WebhookSecret},
+    rules::{MAX_HEADERS, MAX_RETRIES},
+    sign::WebhookSecret,
 };
 use crate::{
-    Change, Code, Error, FieldError, Page, Result, db::Lock, ground::plain, items::Query, rfc3339,
+    Change, Code, Error, FieldError, Page, Result, db::Lock, ground::plain, items::Query,
+    keys::check_grace, rfc3339,
 };
 
 /// Held by claims, and by changes that lock many subscriptions in no fixed order.
 pub(crate) const CLAIMS: Lock = Lock::new(1);
 /// The table's name among the epochs and in the audit log.
 pub(super) const TABLE: &str = "webhook_subscriptions";
-/// Longest grace of a rotation, in seconds: seven days.
-const MAX_GRACE_S: i64 = 7 * 24 * 3600;
 /// Accepted addresses, as far as a regular expression can describe them.
 const URL_PATTERN: &str = concat!("^https?://[^", plain::hidden!(), "]*$");
 /// Shown in place of the value of a custom header.
@@ -179,7 +178,8 @@ impl Webhooks {
     pub async fn list(&self, query: &Query) -> Result<Page<Subscription>> {
         let (base, key) = (&self.0.base, |row: &Stored| row.id);
         let page = sql::LIST.page(base, query, Vec::new(), key).await?;
-        let mut health = self.health(&page.data).await?;
+        let ids: Vec<_> = page.data.iter().map(|row| row.id).collect();
+        let mut health = sql::health(base.db(), &ids).await?;
         Ok(page.map(|row| {
             let health = health.remove(&row.id).unwrap_or_default();
             to_subscription(row, health)
@@ -290,7 +290,7 @@ impl Webhooks {
             _ => {}
         }
         change.audit_announced("update", TABLE, id, &columns).await?;
-        Ok((to_subscription(row, health::of_one(change, id).await?), warning))
+        Ok((to_subscription(row, sql::health_in(change, id).await?), warning))
     }
 
     /// Gives the subscription a new secret. The old secret also signs for `grace_s` seconds; 0
@@ -306,13 +306,7 @@ impl Webhooks {
         id: i64,
         grace_s: i64,
     ) -> Result<(Subscription, WebhookSecret)> {
-        if !(0..=MAX_GRACE_S).contains(&grace_s) {
-            return Err(Error::invalid_field(
-                "grace_s",
-                "range",
-                format!("seconds from 0 to {MAX_GRACE_S} (7 days)"),
-            ));
-        }
+        check_grace(grace_s)?;
         let row = sql::lock(change, id).await?.ok_or_else(|| not_found(id))?;
         let now = change.now();
         if let Some(until) = row.old_secret_until.filter(|until| grace_s > 0 && *until > now) {
@@ -322,7 +316,7 @@ impl Webhooks {
         let old = (grace_s > 0).then(|| (row.secret.clone(), now + grace_s * 1000));
         sql::set_secret(change, id, &self.seal_secret(id, &secret)?, old).await?;
         change.audit_announced("rotate", TABLE, id, &[]).await?;
-        Ok((to_subscription(row, health::of_one(change, id).await?), secret))
+        Ok((to_subscription(row, sql::health_in(change, id).await?), secret))
     }
 
     /// Switches a subscription on. With `replay`, held jobs are sent now, oldest first; without,
@@ -338,7 +332,7 @@ impl Webhooks {
         change.wake_worker();
         change.audit_announced("activate", TABLE, id, &["active"]).await?;
         (row.active, row.disabled_reason, row.failure_count) = (true, None, 0);
-        Ok((to_subscription(row, health::of_one(change, id).await?), held))
+        Ok((to_subscription(row, sql::health_in(change, id).await?), held))
     }
 
     /// Deletes a subscription and its jobs. Its log stays for the usual time.

@@ -5,21 +5,19 @@ use std::collections::BTreeMap;
 use reqwest::Url;
 
 use super::{
-    MASK, MAX_EVENTS,
+    MASK, MAX_EVENTS, PAUSED,
     catalogue::{self, unknown_event},
-    sql::{self, Stored},
+    sql::{self, InTrouble, Stored},
 };
 use crate::{
     Change, Error, FieldError, MAX_LIMIT, Result,
+    db::args,
     ground::plain,
     outbound::Refused,
     webhooks::{
         Webhooks,
-        rules::{
-            form::{self, is_pattern},
-            retry::MAX_RETRIES,
-            sign::WebhookSecret,
-        },
+        rules::{self, MAX_RETRIES, is_pattern},
+        sign::WebhookSecret,
     },
 };
 
@@ -32,7 +30,7 @@ impl Webhooks {
         custom_headers: Option<&BTreeMap<String, String>>,
         columns: &[&str],
     ) -> Result<()> {
-        let mut problems = custom_headers.map(form::header_problems).unwrap_or_default();
+        let mut problems = custom_headers.map(rules::header_problems).unwrap_or_default();
         let is_kept = |name: &str| {
             row.custom_headers.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
         };
@@ -139,6 +137,22 @@ impl Webhooks {
 }
 
 impl Webhooks {
+    /// Subscriptions that fail or were switched off for failures, 20 at most.
+    pub(crate) async fn in_trouble(&self) -> Result<Vec<InTrouble>> {
+        self.0.base.db().all(sql::IN_TROUBLE, args![PAUSED]).await
+    }
+
+    /// The query plan for the health of a page of subscriptions, by line.
+    ///
+    /// # Errors
+    /// `unavailable` when the database cannot be read.
+    #[cfg(feature = "testing")]
+    #[doc(hidden)]
+    pub async fn health_plan(&self) -> Result<Vec<String>> {
+        let db = self.0.base.db();
+        db.plan(&db.dialect().among(sql::HEALTH_OF, 1), args!["[1,2,3]"]).await
+    }
+
     /// Whether each old secret, and each secret and header value of the first subscriptions, can
     /// be decrypted.
     pub(crate) async fn secrets_open(&self) -> Result<Vec<bool>> {
@@ -146,10 +160,11 @@ impl Webhooks {
         let mut open = |context: &str, sealed: &str| {
             opens.push(base.vault().open(context, sealed).is_ok());
         };
-        for (id, secret) in sql::old_secrets(base.db()).await? {
+        for (id, secret) in base.db().all::<(i64, String)>(sql::OLD_SECRETS, args![]).await? {
             open(&secret_context(id), &secret);
         }
-        for stored in sql::first(base.db(), MAX_LIMIT).await? {
+        let first = args![i64::from(MAX_LIMIT)];
+        for stored in base.db().all::<Stored>(sql::FIRST, first).await? {
             open(&secret_context(stored.id), &stored.secret);
             for (_, value) in &stored.custom_headers {
                 open(&header_context(stored.id), value);

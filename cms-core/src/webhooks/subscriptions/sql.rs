@@ -30,6 +30,7 @@ record! {
     }
 }
 
+// Health is read from the log and the queue, so no delivery has to write it.
 // Jobs are counted by the indexes of their states. Each count has a limit, so a long queue costs
 // no more.
 record! { SubscriptionHealth: health_columns {
@@ -48,6 +49,18 @@ record! {
     struct HealthRow: health_row_columns {
         id: i64 = "s.id",
         health: SubscriptionHealth = (health_columns),
+    }
+}
+
+record! {
+    /// A subscription that fails, or was switched off because it failed.
+    pub(crate) struct InTrouble: in_trouble_columns {
+        pub(crate) id: i64 = "id",
+        pub(crate) name: String = "name",
+        /// Failed attempts in a row.
+        pub(crate) failures: i64 = "failure_count",
+        /// Why it was switched off; `None`: the subscription is on.
+        pub(crate) switched_off: Option<String> = "case when not active then disabled_reason end",
     }
 }
 
@@ -90,7 +103,8 @@ pub(crate) static LIST: RowList = RowList {
     made: Made::new(),
 };
 
-const HEALTH_OF: Statement = Statement::new(concat!(module_path!(), "::HEALTH_OF"), health!("in"));
+pub(super) const HEALTH_OF: Statement =
+    Statement::new(concat!(module_path!(), "::HEALTH_OF"), health!("in"));
 
 statements! {
     GET = concat!(
@@ -102,10 +116,12 @@ statements! {
     HEALTH = health!("= $1");
     OLD_SECRETS = "select id, old_secret from cms_webhook_subscriptions \
                    where old_secret is not null order by id limit 1000";
-    IN_TROUBLE = "select id, name, failure_count, active, disabled_reason \
-                  from cms_webhook_subscriptions where (active and failure_count > 0) \
-                  or (not active and disabled_reason is not null and disabled_reason <> $1) \
-                  order by active, id limit 20";
+    IN_TROUBLE = concat!(
+        "select ", in_trouble_columns!(),
+        " from cms_webhook_subscriptions where (active and failure_count > 0) \
+         or (not active and disabled_reason is not null and disabled_reason <> $1) \
+         order by active, id limit 20"
+    );
     LOCK = concat!(
         "update cms_webhook_subscriptions set active = active where id = $1 returning ",
         subscription_columns!()
@@ -150,11 +166,6 @@ pub(in crate::webhooks) async fn get(db: &Db, id: i64) -> Result<Option<Stored>>
     db.optional(GET, args![id]).await
 }
 
-/// The first subscriptions by id.
-pub(in crate::webhooks) async fn first(db: &Db, limit: u32) -> Result<Vec<Stored>> {
-    db.all(FIRST, args![i64::from(limit)]).await
-}
-
 /// The health of subscriptions.
 pub(in crate::webhooks) async fn health(
     db: &Db,
@@ -164,31 +175,13 @@ pub(in crate::webhooks) async fn health(
     Ok(rows.into_iter().map(|row| (row.id, row.health)).collect())
 }
 
+/// The health of one subscription, including what the change has written.
 pub(in crate::webhooks) async fn health_in(
     change: &mut Change,
     id: i64,
-) -> Result<Option<SubscriptionHealth>> {
-    Ok(change.optional::<HealthRow>(HEALTH, args![id]).await?.map(|row| row.health))
-}
-
-/// The query plan for the health of a page of subscriptions, by line.
-#[cfg(feature = "testing")]
-pub(in crate::webhooks) async fn health_plan(db: &Db) -> Result<Vec<String>> {
-    db.plan(&db.dialect().among(HEALTH_OF, 1), args!["[1,2,3]"]).await
-}
-
-/// Subscriptions that fail, or are off for a reason other than the given one: id, name, failures
-/// in a row, whether the subscription is on, the reason.
-pub(in crate::webhooks) async fn in_trouble(
-    db: &Db,
-    besides: &str,
-) -> Result<Vec<(i64, String, i64, bool, Option<String>)>> {
-    db.all(IN_TROUBLE, args![besides]).await
-}
-
-/// Old secrets whose grace lasts, each with its subscription.
-pub(in crate::webhooks) async fn old_secrets(db: &Db) -> Result<Vec<(i64, String)>> {
-    db.all(OLD_SECRETS, args![]).await
+) -> Result<SubscriptionHealth> {
+    let row: Option<HealthRow> = change.optional(HEALTH, args![id]).await?;
+    Ok(row.map(|row| row.health).unwrap_or_default())
 }
 
 /// Reads a subscription and locks it until this change ends.

@@ -17,7 +17,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tokio::io::{AsyncSeekExt as _, AsyncWriteExt as _};
 
-use super::{Body, BodyKind, Content, raw::fields};
+use super::{Body, BodyKind, Content, fields};
 use crate::body::{Memory, Parts, Upload};
 
 /// Most parts of one form.

@@ -59,7 +59,7 @@ fn refusal(path: &Path, why: &str) -> Error {
         return error;
     }
     let message = message.unwrap_or_else(|| why.to_owned());
-    error.with_fields(vec![FieldError { field, code, message }])
+    error.with_fields(vec![FieldError::new(field, code, message)])
 }
 
 fn join(field: &mut String, name: &str) {

@@ -1,17 +1,17 @@
 //! The analytics of a funnel: where visits ended, which branches they took, when they came
-//! and from where.
-//!
-//! ```text
-//! wording  figures in words, bars
-//! chart    visits by day
-//! draw     where all of it stands
-//! ```
+//! and from where. Steps stand on the left, branches and sources on the right, days below, as
+//! lines of Braille. `wording` says figures in words and as bars.
 
-mod chart;
-mod draw;
 mod wording;
 
+use std::cell::Cell;
+
 use cms_http::wire::inbox::{FunnelNumbers, Numbers};
+use ratatui::{
+    style::Style,
+    symbols::Marker,
+    widgets::{Axis, Chart, Dataset, GraphType},
+};
 
 pub(super) use wording::{count, percent};
 
@@ -177,7 +177,7 @@ impl Screen for Analytics {
     }
 
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
-        draw::draw(self, frame, area, look);
+        draw(self, frame, area, look);
     }
 }
 
@@ -186,3 +186,145 @@ pub(super) fn usual(funnel: &Json) -> Result<Calling, Fault> {
     let funnel_id = acts::id(funnel).to_string();
     get::<Numbers>(&FunnelNumbers { funnel_id, ..FunnelNumbers::default() })
 }
+
+/// From this width on, branches and sources stand beside the steps.
+const BESIDE: u16 = 96;
+/// From this height on there is a chart.
+const CHART: u16 = 20;
+
+fn draw(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let high = if area.height >= CHART { (area.height / 3).clamp(7, 14) } else { 0 };
+    let [head, middle, below] =
+        Layout::vertical([Constraint::Length(4), Constraint::Fill(1), Constraint::Length(high)])
+            .areas(area);
+    draw_head(of, frame, head, look);
+    if area.width >= BESIDE {
+        let [left, right] =
+            Layout::horizontal([Constraint::Percentage(58), Constraint::Fill(1)]).areas(middle);
+        draw_steps(of, frame, left, look);
+        draw_more(of, frame, right, look);
+    } else {
+        draw_steps(of, frame, middle, look);
+    }
+    if high > 0 {
+        let series = items(&of.told["series"]);
+        let day = series.len().saturating_sub(1 + of.before_last);
+        draw_days(series, day, frame, below, look);
+    }
+}
+
+fn draw_head(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let inner = framed(frame, area, &of.title(), false, look.theme);
+    let all = match (&of.fault, of.told.is_null()) {
+        (Some(fault), _) => vec![(Role::Bad, format!("✗ {}", safe(fault)))],
+        (None, true) => vec![loading()],
+        _ => wording::totals(&of.told),
+    };
+    text_in(frame, inner, &all, &Cell::default(), 2, look.theme);
+}
+
+fn draw_steps(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let title = "Who came, and who left · Enter shows them";
+    let inner = framed(frame, area, title, true, look.theme);
+    let (height, cells) = (usize::from(inner.height), usize::from(inner.width).saturating_sub(3));
+    let list = &of.steps;
+    list.rows_at.set(inner);
+    let entered = |row: &Json| row["entered"].as_f64().unwrap_or(0.0);
+    let most = list.window.rows().map(|row| entered(&row.json)).fold(0.0, f64::max);
+    let lost = |row: &Json| row["exited"].as_i64().unwrap_or(0);
+    let worst = list.window.rows().map(|row| lost(&row.json)).max().filter(|worst| *worst > 0);
+    let mut all = Vec::new();
+    for (row, is_here) in list.seen(height) {
+        let (bar, tail) = wording::step(&row.json, most, cells);
+        let sign = if is_here { "▶ " } else { "  " };
+        let role = match (row.json["node_type"].as_str(), worst == Some(lost(&row.json))) {
+            (Some("end"), _) => Role::Good,
+            (_, true) => Role::Warn,
+            _ => Role::Plain,
+        };
+        let room = cells.saturating_sub(width(&bar));
+        let line = Line::from(vec![
+            Span::styled(sign, look.theme.style(Role::Marked)),
+            Span::styled(bar, look.theme.style(role)),
+            Span::styled(fitted(&tail, room), look.theme.style(role)),
+        ]);
+        all.push(if is_here { line.patch_style(look.theme.style(Role::Cursor)) } else { line });
+    }
+    if list.window.len() == 0 && !of.told.is_null() {
+        all.push(Line::styled("  Nobody came in this time.", look.theme.style(Role::Quiet)));
+    }
+    lines(frame, inner, all);
+}
+
+fn draw_more(of: &Analytics, frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let inner = framed(frame, area, "Branches and sources", false, look.theme);
+    let cells = usize::from(inner.width).saturating_sub(2);
+    let mut all = wording::branches(&of.told, cells);
+    let sources = wording::sources(&of.told, cells);
+    if !sources.is_empty() {
+        all.push((Role::Title, "Sources".to_owned()));
+        all.extend(sources);
+    }
+    let inbox = &of.told["inbox"];
+    if inbox.is_object() {
+        let states = ["new", "qualified", "contacted", "converted", "rejected"];
+        let said = states.map(|state| format!("{state} {}", wording::count(&inbox[state])));
+        all.push((Role::Title, "In the inbox".to_owned()));
+        all.extend(paragraph(Role::Plain, "", &said.join(" · "), cells));
+        let hours = inbox["median_first_touch_h"].as_f64();
+        let said = hours.map(|hours| format!("half are touched within {hours:.1} hours"));
+        all.extend(said.map(|said| (Role::Quiet, said)));
+    }
+    text_in(frame, inner, &all, &Cell::default(), 2, look.theme);
+}
+
+/// What is drawn of each day, and how it is said.
+const LINES: [(&str, Role); 2] = [("started", Role::Key), ("completed", Role::Good)];
+
+fn draw_days(series: &[Json], day: usize, frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let theme = look.theme;
+    let told = series.get(day).map(|day| {
+        let of = |name: &str| format!("{name} {}", count(&day[name]));
+        let date = day["date"].as_str().unwrap_or_default();
+        format!("{date}  {}  {}  {}", of("started"), of("completed"), of("abandoned"))
+    });
+    let title = format!("Per day · {}", told.unwrap_or_else(|| "nothing yet".to_owned()));
+    let inner = framed(frame, area, &title, false, theme);
+    if series.len() < 2 || inner.height < 3 {
+        return lines(frame, inner, Vec::new());
+    }
+    let points = |name: &str| -> Vec<(f64, f64)> {
+        let at = |(n, day): (usize, &Json)| (n as f64, day[name].as_f64().unwrap_or(0.0));
+        series.iter().enumerate().map(at).collect()
+    };
+    let drawn = LINES.map(|(name, role)| (points(name), role));
+    let highest = drawn.iter().flat_map(|(points, _)| points).map(|(_, y)| *y).fold(1.0, f64::max);
+    let last = (series.len() - 1) as f64;
+    let here = [(day as f64, 0.0), (day as f64, highest)];
+    let line = |points, style: Style| {
+        Dataset::default()
+            .marker(Marker::Braille)
+            .graph_type(GraphType::Line)
+            .style(style)
+            .data(points)
+    };
+    let mut sets = vec![line(&here, theme.style(Role::Quiet))];
+    sets.extend(drawn.iter().map(|(points, role)| line(points, theme.style(*role))));
+    let date = |at: usize| {
+        let date = series.get(at).and_then(|day| day["date"].as_str()).unwrap_or_default();
+        Span::raw(date.get(5..).unwrap_or_default().to_owned())
+    };
+    let middle = (series.len() - 1) / 2;
+    let x = Axis::default()
+        .bounds([0.0, last])
+        .labels([date(0), date(middle), date(series.len() - 1)])
+        .style(theme.style(Role::Quiet));
+    let y = Axis::default()
+        .bounds([0.0, highest])
+        .labels([Span::raw("0"), Span::raw(number(highest as i64))])
+        .style(theme.style(Role::Quiet));
+    let chart = Chart::new(sets).x_axis(x).y_axis(y);
+    frame.render_widget(chart.legend_position(None).hidden_legend_constraints(NO_LEGEND), inner);
+}
+
+const NO_LEGEND: (Constraint, Constraint) = (Constraint::Length(0), Constraint::Length(0));

@@ -1,17 +1,22 @@
-//! The look of a list with a preview.
+//! The look of a list: the lines above it, its rows, the preview of the row under the cursor.
+
+use std::cell::Cell;
 
 use ratatui::{
     Frame,
     layout::{Constraint, Layout, Rect},
     text::{Line, Span},
 };
+use serde_json::Value as Json;
 
-use super::{Browser, preview};
+use super::Browser;
 use crate::{
+    calls::{Fault, Reply},
     screens::{Look, Screen, cells::Column},
-    text::{fitted, number, safe, width, wrapped, wrapped_to},
+    step::{Calling, IntoStep, Step},
+    text::{cut, fitted, number, safe, width, wrapped, wrapped_to},
     theme::{Role, Theme},
-    widgets::draw::{filtering, framed, lines},
+    widgets::draw::{filtering, framed, lines, text_in},
 };
 
 /// Below this size there is one pane.
@@ -21,7 +26,7 @@ const BESIDE: u16 = 110;
 
 pub(super) fn draw(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
     if browser.is_zoomed {
-        return preview::draw(browser, frame, area, look);
+        return draw_preview(browser, frame, area, look);
     }
     let area = browser.draw_above(frame, area, look);
     if area.width < BOTH.0 || area.height + 4 < BOTH.1 {
@@ -33,7 +38,7 @@ pub(super) fn draw(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: L
         Layout::vertical([Constraint::Percentage(60), Constraint::Fill(1)]).areas(area)
     };
     list(browser, frame, first, look);
-    preview::draw(browser, frame, second, look);
+    draw_preview(browser, frame, second, look);
 }
 
 fn heading(browser: &Browser) -> String {
@@ -204,4 +209,114 @@ fn widths(columns: &[&Column], cells: usize) -> Vec<usize> {
     let share = cells.saturating_sub(fixed).checked_div(free).unwrap_or(0).max(8);
     let given = |column: &&Column| if column.cells == 0 { share } else { least(column) };
     columns.iter().map(given).collect()
+}
+
+/// The most lines of one row.
+const MOST_LINES: usize = 5_000;
+/// Ages in the preview are renewed after this time.
+const AGED_MS: i64 = 10_000;
+
+/// The lines, and the row, state and time that they belong to.
+#[derive(Default)]
+pub(super) struct CachedPreview {
+    id: String,
+    version: u64,
+    aged: i64,
+    pub(super) lines: Vec<(Role, String)>,
+}
+
+impl Browser {
+    /// Makes the lines again if the row, its state or the time has changed.
+    fn keep_preview(&self, now: i64) {
+        let Some(row) = self.list.row() else { return };
+        let mut kept = self.preview.borrow_mut();
+        let (version, aged) = (self.version, now / AGED_MS);
+        if (kept.id.as_str(), kept.version, kept.aged) == (row.id.as_str(), version, aged) {
+            return;
+        }
+        let detail = self.detail.as_ref().filter(|(id, _)| *id == row.id).map(|(_, json)| json);
+        let mut lines = (self.spec.preview)(&row.json, detail, &self.subject, now);
+        if lines.len() > MOST_LINES {
+            let more = lines.len() - MOST_LINES;
+            lines.truncate(MOST_LINES);
+            lines.push((Role::Warn, format!("… {more} more lines")));
+        }
+        *kept = CachedPreview { id: row.id.clone(), version, aged, lines };
+    }
+}
+
+fn draw_preview(browser: &Browser, frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let row = browser.list.row();
+    let title = row.map_or_else(
+        || "—".to_owned(),
+        |row| {
+            let name = ["name", "title", "username", "origin", "event", "endpoint", "contact_name"];
+            let name = name.iter().find_map(|name| row.json[*name].as_str());
+            match name {
+                Some(name) if name != row.id => format!("{name} {}", row.id),
+                _ => row.id.clone(),
+            }
+        },
+    );
+    let title = cut(&title, 60);
+    let inner = framed(frame, area, title.trim(), browser.is_preview_focused, look.theme);
+    if row.is_none() {
+        return;
+    }
+    browser.keep_preview(look.now);
+    let kept = browser.preview.borrow();
+    text_in(frame, inner, &kept.lines, &browser.preview_top, 1, look.theme);
+}
+
+/// The first place for replies of these calls.
+pub(super) const ABOVE: u8 = 8;
+/// Smaller screens show the list alone.
+const LEAST: u16 = 20;
+
+/// Makes the lines out of the replies; null: no reply yet.
+type Lines = fn(&[Json], i64) -> Vec<(Role, String)>;
+
+/// What is asked for, and the lines out of the replies.
+pub(crate) struct Above {
+    pub(crate) title: &'static str,
+    pub(crate) asks: &'static [fn() -> Result<Calling, Fault>],
+    pub(crate) height: u16,
+    pub(crate) lines: Lines,
+}
+
+impl Browser {
+    pub(super) fn ask_above(&self) -> Step {
+        let asks = self.spec.above.map_or(&[][..], |above| above.asks);
+        let call = |(slot, ask): (u8, &fn() -> Result<Calling, Fault>)| ask().slot(slot);
+        Step::Several((ABOVE..).zip(asks).map(call).collect())
+    }
+
+    /// Takes a reply, and returns whether it brought something new. A forbidden call clears the
+    /// lines; the list itself shows the refusal.
+    pub(super) fn take_above(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> bool {
+        let data = match outcome {
+            Ok(reply) => reply.data,
+            Err(fault) if fault.is_forbidden() => Json::Null,
+            Err(_) => return false,
+        };
+        let at = usize::from(slot - ABOVE);
+        if self.above.len() <= at {
+            self.above.resize(at + 1, Json::Null);
+        }
+        let changed = self.above[at] != data;
+        self.above[at] = data;
+        changed
+    }
+
+    /// Draws the lines, and returns the area that is left for the list.
+    fn draw_above(&self, frame: &mut Frame<'_>, area: Rect, look: Look) -> Rect {
+        let Some(above) = self.spec.above.filter(|_| area.height >= LEAST) else { return area };
+        let [top, rest] =
+            Layout::vertical([Constraint::Length(above.height + 2), Constraint::Fill(1)])
+                .areas(area);
+        let inner = framed(frame, top, above.title, false, look.theme);
+        let shown = (above.lines)(&self.above, look.now);
+        text_in(frame, inner, &shown, &Cell::default(), 1, look.theme);
+        rest
+    }
 }

@@ -1,54 +1,50 @@
 //! A list with a preview, made from a declaration.
 //!
 //! ```text
-//! spec    what a list is declared by
-//! read    asks for pages and details, and takes them
-//! act     what keys, clicks and the filter line do to the list and its preview
-//! columns their order and widths, as the user wants them; what another call tells of the rows
-//! parts   parts of the list that the service counts, one of which is seen
-//! above   lines about the whole list
-//! draw    how it looks
-//! preview the lines about the row under the cursor
+//! read   asks for pages and details, and takes them
+//! act    what keys, clicks and the filter line do to the list and its preview
+//! parts  parts of the list, of which one is seen; its columns, as the user wants them
+//! draw   how it looks
 //! ```
 
-mod above;
 mod act;
-mod columns;
 mod draw;
 mod parts;
-mod preview;
 mod read;
-mod spec;
+#[cfg(test)]
+mod tests;
 
 use std::cell::{Cell, RefCell};
 
+use cms_http::wire::{
+    NoBody, Operation,
+    parameters::{self, Limit, OneOrList},
+};
 use ratatui::{
     Frame,
     layout::{Position, Rect},
 };
 use serde_json::Value as Json;
 
-pub(crate) use above::Above;
-pub(crate) use columns::ExtraColumns;
-pub(crate) use parts::Parts;
-pub(crate) use spec::{ListQuery, Spec, by_id, listed};
-
-use preview::CachedPreview;
-use read::{Details, Reading};
+pub(crate) use draw::Above;
+pub(crate) use parts::{ExtraColumns, Parts};
 
 use super::{Clicked, Look, Screen, cells::Column};
 use crate::{
     actions::Scene,
     calls::{Fault, Reply},
     keys::Key,
-    step::{Place, Step},
+    step::{Calling, Place, Step, get},
+    theme::Role,
     widgets::{
         input::TOO_LONG,
         list::{List, Moved},
         shape::Shape,
-        window::Row,
+        window::{PAGE, Row},
     },
 };
+use draw::CachedPreview;
+use read::{Details, Reading};
 
 /// Seconds between two searches through a long list that the service does not filter.
 const SEARCH_POLL_S: i64 = 60;
@@ -96,7 +92,7 @@ pub(crate) struct Browser {
 
 impl Browser {
     pub(crate) fn new(spec: &'static Spec, place: Place) -> Self {
-        let columns = columns::arranged((spec.columns)(&place.subject), &place.shape);
+        let columns = parts::arranged((spec.columns)(&place.subject), &place.shape);
         let mut list = List::filtered(&place.filter);
         list.look_for(&place.row);
         let sorts = (spec.sorts)(&place.subject);
@@ -174,10 +170,10 @@ impl Screen for Browser {
     }
 
     fn take(&mut self, slot: u8, outcome: Result<Reply, Fault>) -> (Step, bool) {
-        if slot == columns::EXTRA_SLOT {
+        if slot == parts::EXTRA_SLOT {
             return self.take_extra(outcome);
         }
-        if slot >= above::ABOVE {
+        if slot >= draw::ABOVE {
             return (Step::None, self.take_above(slot, outcome));
         }
         self.take_reply(slot, outcome)
@@ -277,5 +273,120 @@ impl Screen for Browser {
     }
 }
 
+/// What is asked of the service for a list.
+#[derive(Debug, Default)]
+pub(crate) struct ListQuery<'a> {
+    pub(crate) subject: &'a Json,
+    pub(crate) cursor: Option<String>,
+    /// The words of the filter.
+    pub(crate) filter: &'a str,
+    pub(crate) now: i64,
+    pub(crate) sort: Option<String>,
+    /// Who the user is, once known.
+    pub(crate) who: &'a str,
+}
+
+impl ListQuery<'_> {
+    /// A page of a list that the service sorts by any column.
+    pub(crate) fn page(&self) -> parameters::ListQuery {
+        let page = parameters::ListQuery::page(Limit(PAGE), self.cursor.clone());
+        parameters::ListQuery { sort: self.sort.clone(), ..page }
+    }
+}
+
+/// Counts the rows that fit.
+type Count = fn(&ListQuery<'_>) -> Result<Calling, Fault>;
+/// Reads a row whole: the row, the subject.
+type Detail = fn(&Json, &Json) -> Result<Calling, Fault>;
+/// Lines about a row: the row, its details once read, the subject, the time.
+type Preview = fn(&Json, Option<&Json>, &Json, i64) -> Vec<(Role, String)>;
+
+/// A list's declaration.
+pub(crate) struct Spec {
+    pub(crate) noun: &'static str,
+    pub(crate) title: fn(&Json) -> String,
+    pub(crate) columns: fn(&Json) -> Vec<Column>,
+    pub(crate) list: fn(&ListQuery<'_>) -> Result<Calling, Fault>,
+    /// Counts the rows; None: the service cannot count them.
+    pub(crate) count: Option<Count>,
+    /// Parts of it, one of which is seen.
+    pub(crate) parts: Option<&'static Parts>,
+    /// Lines about the whole list.
+    pub(crate) above: Option<&'static Above>,
+    /// Another call that fills columns.
+    pub(crate) extra: Option<&'static ExtraColumns>,
+    /// Reads one row whole, for the preview.
+    pub(crate) detail: Option<Detail>,
+    /// The rows of a reply.
+    pub(crate) rows: fn(&Json, Json) -> Vec<Row>,
+    pub(crate) preview: Preview,
+    /// Help for the filter; None: the service does not filter, so the rows are filtered here.
+    pub(crate) tokens: Option<fn(&Json) -> String>,
+    /// Columns that can be sorted by.
+    pub(crate) sorts: fn(&Json) -> Vec<String>,
+    pub(crate) act: fn(&str, &Scene<'_>) -> Step,
+    /// Whether `*` marks all rows that match, not only those that are loaded.
+    pub(crate) marks_all: bool,
+    /// What Enter opens.
+    pub(crate) open: Option<fn(&Json, &Json) -> Step>,
+    pub(crate) empty: &'static str,
+    pub(crate) poll_s: i64,
+    pub(crate) follows: fn(&str, &Json) -> bool,
+}
+
+impl Spec {
+    /// A declaration with the values that most lists share.
+    pub(crate) const fn new(
+        noun: &'static str,
+        title: fn(&Json) -> String,
+        columns: fn(&Json) -> Vec<Column>,
+        list: fn(&ListQuery<'_>) -> Result<Calling, Fault>,
+        act: fn(&str, &Scene<'_>) -> Step,
+    ) -> Self {
+        Self {
+            noun,
+            title,
+            columns,
+            list,
+            count: None,
+            parts: None,
+            above: None,
+            extra: None,
+            detail: None,
+            rows: |_, data| by_id(data, "id"),
+            preview: |row, detail, _, _| crate::widgets::viewer::json_lines(detail.unwrap_or(row)),
+            tokens: None,
+            sorts: |_| Vec::new(),
+            act,
+            marks_all: false,
+            open: None,
+            empty: "Nothing here.",
+            poll_s: 5,
+            follows: |_, _| false,
+        }
+    }
+}
+
 #[cfg(test)]
-mod tests;
+impl Spec {
+    /// What the service is asked for this filter.
+    pub(crate) fn asks(&self, subject: &Json, filter: &str) -> Result<String, Fault> {
+        let asked = ListQuery { subject, filter, ..ListQuery::default() };
+        (self.list)(&asked).map(|call| call.ask.line())
+    }
+}
+
+/// Asks for a page of a list that the service sorts by any column.
+pub(crate) fn listed<O>(asked: &ListQuery<'_>) -> Result<Calling, Fault>
+where
+    O: Operation<Query: From<OneOrList>, Body = NoBody>,
+{
+    get::<O>(&OneOrList { id: None, list: asked.page() }.into())
+}
+
+/// Rows identified by a member.
+pub(crate) fn by_id(data: Json, name: &str) -> Vec<Row> {
+    let Json::Array(rows) = data else { return Vec::new() };
+    let id = |row: &Json| row[name].as_str().map_or_else(|| row[name].to_string(), str::to_owned);
+    rows.into_iter().map(|json| Row { id: id(&json), json }).collect()
+}

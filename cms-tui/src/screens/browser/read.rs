@@ -55,7 +55,7 @@ impl Details {
 
 impl Browser {
     /// Whether the list is a window of pages; otherwise it is held whole.
-    pub(super) fn is_window(&self) -> bool {
+    fn is_window(&self) -> bool {
         self.spec.tokens.is_some() || (self.is_large && self.applied.is_empty())
     }
 

@@ -386,9 +386,9 @@ fn what_was_counted_goes_with_the_right_to_see_it() {
     static SPEC: Spec = Spec { above: Some(&ABOVE), ..rows() };
     let mut browser = Browser::new(&SPEC, Place::of("rows"));
     let counts = Reply { data: json!({"waiting": 7}), ..Reply::default() };
-    browser.take(above::ABOVE, Ok(counts));
+    browser.take(draw::ABOVE, Ok(counts));
     browser.list.window.total = Some(7);
-    for slot in [above::ABOVE, 2] {
+    for slot in [draw::ABOVE, 2] {
         let code = "permission_denied".to_owned();
         let (_, changed) = browser.take(slot, Err(Fault { code, ..Fault::default() }));
         assert!(changed);

@@ -1,18 +1,17 @@
-//! Funnels, and one of them as a drawn graph.
+//! Funnels: the list, what can be done with them, and their nodes, edges and conditions in words.
 //!
 //! ```text
-//! graph    the screen of one: nodes to walk through, counts on its edges, what is wrong with it
-//! lanes    how a graph is drawn
-//! wording  nodes, edges and conditions in words
-//! act      what can be done with funnels
+//! graph  the screen of one: nodes to walk through, counts on its edges, what is wrong with it
+//! lanes  how a graph is drawn
 //! ```
 
-mod act;
 mod graph;
 mod lanes;
-mod wording;
 
-use cms_http::wire::funnels::{Get, List, OneFunnel, WhichFunnels};
+use cms_http::wire::funnels::{
+    Create, Delete, Deletion, Duplicate, Duplicated, Get, List, MayName, OneFunnel, Publication,
+    Publish, Save, WhichFunnel, WhichFunnels,
+};
 
 pub(super) use graph::Graph;
 
@@ -27,7 +26,7 @@ pub(crate) static SPEC: Spec = Spec {
     sorts: |_| {
         ["name", "slug", "language_short", "status", "updated_at"].map(str::to_owned).to_vec()
     },
-    ..Spec::new("funnels", |_| "Funnels".to_owned(), columns, list, act::act)
+    ..Spec::new("funnels", |_| "Funnels".to_owned(), columns, list, act)
 };
 
 const TOKENS: &str = "status:published (draft archived) lang:de TEXT";
@@ -108,13 +107,269 @@ fn preview(row: &Json, detail: Option<&Json>, now: i64) -> Lines {
         if at == 0 {
             lines.push((Role::Title, "Mail rules".to_owned()));
         }
-        lines.push((Role::Plain, wording::rule(rule)));
+        lines.push((Role::Plain, mail_rule(rule)));
     }
     lines
 }
 
 fn name(row: &Json) -> String {
     plain_text(&row["name"])
+}
+
+fn act(verb: &str, scene: &Scene<'_>) -> Step {
+    let row = scene.row.cloned().unwrap_or_default();
+    match verb {
+        "graph" => Step::Open(Place::about("funnel", &row)),
+        "new" => new(),
+        _ => shared(verb, &row),
+    }
+}
+
+/// Acts that the list and the screen of one funnel share.
+fn shared(verb: &str, funnel: &Json) -> Step {
+    match verb {
+        "show" => whole(funnel).view(format!("Funnel {}", name(funnel))),
+        "inbox" => Step::Open(Place::of("inbox").filtered(format!("funnel:{}", acts::id(funnel)))),
+        "analytics" => Step::Open(Place::about("analytics", funnel)),
+        "check" => check(funnel),
+        "publish" => publish(funnel.clone()),
+        "archive" => archive(funnel.clone()),
+        "duplicate" => duplicate(funnel),
+        "delete" => delete(funnel.clone()),
+        _ => Step::None,
+    }
+}
+
+/// An empty draft.
+fn new() -> Step {
+    let fields = vec![
+        Field::text("name", "Name", "").hint("such as Lead funnel").required(),
+        Field::text("slug", "Slug", "").hint("for addresses; made from the name when it is empty"),
+    ];
+    let note = "It begins as an empty draft. cms funnels edit draws its steps.";
+    Form::new("A new funnel", fields, make).note(note).step()
+}
+
+fn make(values: &Values) -> Step {
+    let mut funnel = json!({"name": values.text("name")});
+    let slug = values.text("slug");
+    if !slug.trim().is_empty() {
+        funnel["slug"] = slug.trim().into();
+    }
+    send_json::<Create>(&NoQuery {}, funnel).then(|reply| {
+        let (name, slug) = (name(&reply.data), plain_text(&reply.data["slug"]));
+        Step::did(format!("{name} is made as a draft: cms funnels edit {slug} draws it"))
+    })
+}
+
+fn which(funnel: &Json) -> Option<WhichFunnel> {
+    Some(WhichFunnel::Id(acts::id(funnel)))
+}
+
+fn publication(funnel: &Json, rev: Option<i64>) -> Publication {
+    Publication { id: which(funnel), rev, strict: false, dry_run: false }
+}
+
+/// Checks whether the funnel could be published. Stores nothing.
+fn judging(funnel: &Json) -> Result<Calling, Fault> {
+    let body = Publication { dry_run: true, ..publication(funnel, None) };
+    send::<Publish>(&MayName::default(), &body)
+}
+
+/// All problems and warnings: whether each prevents publishing, where it is, and what it says.
+fn problems(judged: &Result<Reply, Fault>) -> Vec<(bool, String, Option<i64>, String)> {
+    match judged {
+        Ok(reply) => {
+            let warnings = items(&reply.data["warnings"]).iter();
+            let one = |one: &Json| {
+                let [path, message] = ["path", "message"].map(|name| plain_text(&one[name]));
+                (false, path, one["node"].as_i64(), message)
+            };
+            warnings.map(one).collect()
+        }
+        Err(fault) => {
+            let one = |one: &cms_http::wire::FieldProblem| {
+                (true, one.field.clone(), None, one.message.clone())
+            };
+            fault.errors.iter().map(one).collect()
+        }
+    }
+}
+
+fn check(funnel: &Json) -> Step {
+    let title = format!("Check of {}", name(funnel));
+    judging(funnel).ending(move |judged| match &judged {
+        Err(fault) if fault.code != "not_publishable" => Step::Fault(fault.clone()),
+        _ => Step::View(Viewer::new(title, problem_lines(&judged))),
+    })
+}
+
+fn problem_lines(judged: &Result<Reply, Fault>) -> Lines {
+    let found = problems(judged);
+    let refused = found.iter().filter(|(is_bad, ..)| *is_bad).count();
+    let mut lines = vec![match (refused, found.len()) {
+        (0, 0) => (Role::Good, "✓ It can be published.".to_owned()),
+        (0, n) => (Role::Good, format!("✓ It can be published: {}.", count(n, "warning"))),
+        (n, _) => (Role::Bad, format!("✗ It cannot be published: {}.", count(n, "problem"))),
+    }];
+    for (is_bad, path, _, message) in found {
+        let (sign, role) = if is_bad { ("✗", Role::Bad) } else { ("◐", Role::Warn) };
+        lines.push((role, format!("{sign} {path}")));
+        lines.extend(paragraph(Role::Plain, "    ", &message, 74));
+    }
+    lines
+}
+
+/// Publishes the funnel only in the state that its author has seen.
+fn publish(funnel: Json) -> Step {
+    let text = format!(
+        "Publish {}? New visits begin with it as it is drawn; those under way keep their version.",
+        name(&funnel)
+    );
+    Step::Confirm(Confirm::new(text, move || {
+        let body = publication(&funnel, funnel["rev"].as_i64());
+        send::<Publish>(&MayName::default(), &body).ending(move |outcome| match outcome {
+            Ok(reply) => {
+                let version = plain_text(&reply.data["version"]);
+                Step::did(format!("{} is published as version {version}", name(&funnel)))
+            }
+            Err(fault) if fault.code == "not_publishable" => {
+                let title = format!("Check of {}", name(&funnel));
+                Step::View(Viewer::new(title, problem_lines(&Err(fault))))
+            }
+            Err(fault) => Step::Fault(moved(fault)),
+        })
+    }))
+}
+
+/// The message for a funnel that somebody has saved since.
+fn moved(fault: Fault) -> Fault {
+    match fault.code.as_str() {
+        "rev_conflict" => Fault {
+            detail: "Somebody has saved it since: look again (F5). Nothing was done.".to_owned(),
+            ..fault
+        },
+        _ => fault,
+    }
+}
+
+fn archive(funnel: Json) -> Step {
+    let text =
+        format!("Archive {}? No visit begins any more; those under way go on.", name(&funnel));
+    Step::Confirm(Confirm::new(text, move || {
+        let funnel_id = acts::id(&funnel);
+        let body = json!({"id": funnel_id, "rev": funnel["rev"], "funnel": {"status": "archived"}});
+        ended(
+            send_json::<Save>(&MayName::default(), body),
+            format!("{} is archived", name(&funnel)),
+        )
+    }))
+}
+
+fn duplicate(funnel: &Json) -> Step {
+    let body = Duplicated { id: which(funnel), ..Duplicated::default() };
+    ended(
+        send::<Duplicate>(&MayName::default(), &body),
+        format!("{} is copied; the copy is a draft", name(funnel)),
+    )
+}
+
+fn delete(funnel: Json) -> Step {
+    let text = format!(
+        "Delete {} for good, with all that visitors sent through it? This cannot be taken back.",
+        name(&funnel)
+    );
+    let typed = plain_text(&funnel["slug"]);
+    let ask = Confirm::new(text, move || {
+        let body = Deletion { id: which(&funnel), rev: funnel["rev"].as_i64() };
+        ended(send::<Delete>(&MayName::default(), &body), format!("{} is deleted", name(&funnel)))
+    });
+    Step::Confirm(ask.typing(typed))
+}
+
+fn ended(call: Result<Calling, Fault>, done: String) -> Step {
+    call.ending(move |outcome| match outcome {
+        Ok(_) => Step::did(done),
+        Err(fault) => Step::Fault(moved(fault)),
+    })
+}
+
+/// Nested groups of conditions that are told; none that is stored is deeper.
+const DEEPEST: usize = 8;
+
+/// The sign of a node.
+fn sign(node: &Json) -> char {
+    match node["type"].as_str() {
+        Some("step") => '■',
+        Some("condition") => '◆',
+        _ => '●',
+    }
+}
+
+/// A condition as people read it.
+fn condition(of: &Json, depth: usize) -> String {
+    let list = |name: &str| items(&of[name]);
+    let rule = |rule: &Json| {
+        let value = rule.get("value").map(|value| format!(" {value}")).unwrap_or_default();
+        let op = plain_text(&rule["op"]).replace('_', " ");
+        format!("{} {op}{value}", plain_text(&rule["field"]))
+    };
+    let groups = if depth < DEEPEST { list("groups") } else { &[] };
+    let groups = groups.iter().map(|group| format!("({})", condition(group, depth + 1)));
+    let parts: Vec<_> = list("rules").iter().map(rule).chain(groups).collect();
+    let joint = if of["operator"] == "OR" { " or " } else { " and " };
+    if parts.is_empty() { "always".to_owned() } else { parts.join(joint) }
+}
+
+/// What a branch is called.
+fn branch(edge: &Json) -> &'static str {
+    match edge["branch_label"].as_str() {
+        Some("true") => "yes",
+        Some("false") => "no",
+        _ => "",
+    }
+}
+
+/// What a step asks, what a condition reads, how an end ends.
+fn about(node: &Json, cells: usize) -> Lines {
+    let config = &node["config_json"];
+    let plain = |line: String| (Role::Plain, line);
+    match node["type"].as_str() {
+        Some("step") => {
+            let fields = items(&config["fields"]).iter();
+            let line = |field: &Json| {
+                let [id, kind, label] =
+                    ["id", "type", "label"].map(|name| plain_text(&field[name]));
+                let needed = if field["required"] == true { " *" } else { "" };
+                plain(format!("{id:<16} {kind:<14} {label}{needed}"))
+            };
+            fields.map(line).collect()
+        }
+        Some("condition") => {
+            let said = condition(&config["rules"], 0);
+            paragraph(Role::Plain, "", &safe(&said), cells)
+        }
+        _ => {
+            let kind = config.get("end_kind").or(config.get("kind")).map(plain_text);
+            let kind = kind.filter(|kind| !kind.is_empty()).unwrap_or("thank_you".to_owned());
+            let mut lines = vec![plain(kind.replace('_', " "))];
+            let to = plain_text(&config["redirect_url"]);
+            lines.extend((!to.is_empty()).then(|| plain(format!("leads to {to}"))));
+            lines
+        }
+    }
+}
+
+/// A mail rule in a line.
+fn mail_rule(rule: &Json) -> String {
+    let when = match &rule["condition_json"] {
+        Json::Null => "always".to_owned(),
+        of => condition(of, 0),
+    };
+    let off = if rule["is_active"] == 0 { ", off" } else { "" };
+    let reply = if rule["auto_reply_enabled"] == 0 { "" } else { ", with a reply" };
+    let trigger = plain_text(&rule["trigger_event"]);
+    format!("✉ {trigger}, {when}: {}{reply}{off}", plain_text(&rule["recipients"]))
 }
 
 #[cfg(test)]

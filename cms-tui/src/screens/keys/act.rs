@@ -4,7 +4,7 @@ use cms_http::wire::keys::{
     Check, Create, Delete, EDITED, Endpoints, Grace, PossibleCall, Rotate, Update,
 };
 
-use super::{KEY, denied};
+use super::{KEY, rights};
 use crate::screens::{cells::label, prelude::*, records};
 
 pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
@@ -18,7 +18,7 @@ pub(super) fn act(verb: &str, scene: &Scene<'_>) -> Step {
             get::<Endpoints>(&Listing { limit: Limit(500), ..Listing::default() }).then(endpoints)
         }
         "check" => check(&row),
-        "grant" => denied::grant(row),
+        "grant" => rights::grant_denied(row),
         "rotate" => rotate(row),
         "toggle" => acts::toggle::<Update>(scene, &KEY),
         "expire" => expire(row),

@@ -94,7 +94,7 @@ impl Matrix {
         if self.pending().is_empty() {
             return Step::tell("No right is different.");
         }
-        let change = changed(self.key.clone(), self.now.clone(), self.want.clone());
+        let change = changed(self.key.clone(), &self.now, &self.want);
         Act::one(change, "has its new rights", "").step()
     }
 

@@ -1,7 +1,6 @@
 //! API keys.
 
 mod act;
-mod denied;
 mod matrix;
 mod rights;
 
@@ -16,7 +15,7 @@ const SORTS: [&str; 7] =
     ["name", "active", "expires_on", "last_used_at", "requests", "denied", "created_at"];
 
 pub(crate) static SPEC: Spec = Spec {
-    detail: Some(|row, _| denied::last(row)),
+    detail: Some(|row, _| rights::last_denied(row)),
     preview,
     open: Some(|row, _| Step::Open(Place::about("rights", row))),
     empty: "No keys. n makes one.",
@@ -87,7 +86,7 @@ fn preview(row: &Json, last: Option<&Json>, _: &Json, now: i64) -> Lines {
     lines.extend(others(row, &names, &["name", "active", "expires_on"], now));
     if row["denied"].as_i64().unwrap_or(0) > 0 {
         lines.push((Role::Key, "Some calls were denied: c tells why one is.".to_owned()));
-        lines.extend(last.and_then(|last| denied::line(last, now)));
+        lines.extend(last.and_then(|last| rights::denied_line(last, now)));
     }
     lines.push((Role::Title, "Rights".to_owned()));
     let rights = items(&row["rights"]).iter();

@@ -1,13 +1,11 @@
-//! Rights of a key as calls with their methods, and how they are changed.
+//! Rights of a key as calls with their methods, and how they are changed; the last refused call,
+//! and a right for exactly that call.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-use cms_http::wire::keys::Update;
+use cms_http::wire::keys::{LastDenied, Update};
 
-use super::KEY;
+use super::{KEY, right_text};
 use crate::screens::prelude::*;
 
 pub(super) type Methods = BTreeSet<String>;
@@ -62,26 +60,53 @@ pub(super) fn merged(seen: &Granted, wanted: &Granted, now: &Granted) -> Granted
 }
 
 /// Grants and revokes only the differences; the service applies them to the rights that the key
-/// has then. Undo does the opposite.
-pub(super) fn changed(key: Json, seen: Granted, wanted: Granted) -> Checked {
-    let shown = Map::from_iter([("rights".to_owned(), key["rights"].clone())]);
-    let (again, known) = (KEY.again(&key), key.clone());
-    let call = Arc::new(move |now: &Reply| {
-        let rows = |rights: Granted| -> Vec<Json> {
-            rights.iter().map(|(call, methods)| as_right(call, methods)).collect()
-        };
-        let (grant, revoke) = (rows(without(&wanted, &seen)), rows(without(&seen, &wanted)));
+/// has then.
+pub(super) fn changed(key: Json, seen: &Granted, wanted: &Granted) -> Checked {
+    let rows = |rights: Granted| -> Vec<Json> {
+        rights.iter().map(|(call, methods)| as_right(call, methods)).collect()
+    };
+    let (grant, revoke) = (rows(without(wanted, seen)), rows(without(seen, wanted)));
+    acts::merge(&KEY, key, "rights", grant, revoke, |key, now, grant, revoke| {
         let body = json!({"grant": grant, "revoke": revoke});
-        let call = send_json::<Update>(&by_id(&known), body)?;
-        let (mut key, seen, wanted) = (known.clone(), seen.clone(), wanted.clone());
-        let undo = move |reply: &Reply| {
-            key["rights"] = reply.data["rights"].clone();
-            Some(changed(key, wanted, seen))
-        };
-        let call = call.if_match(now.etag.clone());
-        Ok(BulkCall::new(name(&known), call, Some(Box::new(undo))))
-    });
-    Checked { name: name(&key), again, seen: shown, wanted: Map::new(), merges: true, call }
+        Ok(send_json::<Update>(&by_id(key), body)?.if_match(now.etag.clone()))
+    })
+}
+
+/// The last call that the key was refused.
+pub(super) fn last_denied(key: &Json) -> Result<Calling, Fault> {
+    get::<LastDenied>(&by_id(key))
+}
+
+/// A line about the refused call; None if no right could allow one.
+pub(super) fn denied_line(denied: &Json, now: i64) -> Option<(Role, String)> {
+    let at = moment::age(denied["at"].as_str()?, now);
+    let text =
+        format!("Last denied ({at}): {}; D grants exactly this.", right_text(&denied["right"]));
+    Some((Role::Key, safe(&text).into_owned()))
+}
+
+/// Reads the last refused call, asks, and grants a right for it.
+pub(super) fn grant_denied(key: Json) -> Step {
+    last_denied(&key).then(move |reply| {
+        let right = reply.data["right"].clone();
+        if right.is_null() {
+            let say = format!("{} was refused no call that a right could allow.", name(&key));
+            return Step::Tell(say);
+        }
+        let text = format!("Grant {} exactly this: {}?", name(&key), right_text(&right));
+        Step::Confirm(Confirm::new(text, move || add(key, &right)))
+    })
+}
+
+/// Adds a right to those that the key has at that time.
+fn add(key: Json, right: &Json) -> Step {
+    let done = format!("may {}", right_text(right));
+    let seen = granted(&key);
+    let mut wanted = seen.clone();
+    for (call, methods) in granted(&json!({"rights": [right]})) {
+        wanted.entry(call).or_default().extend(methods);
+    }
+    Act::one(changed(key, &seen, &wanted), done, "").step()
 }
 
 #[cfg(test)]

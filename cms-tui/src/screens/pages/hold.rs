@@ -257,12 +257,8 @@ mod tests {
     }
 
     fn stale() -> Fault {
-        let theirs = FieldProblem {
-            field: "widget 7".to_owned(),
-            code: "changed".to_owned(),
-            message: "changed (title) by ana at 2026-11-21T09:30:00Z".to_owned(),
-            node: None,
-        };
+        let what = "changed (title) by ana at 2026-11-21T09:30:00Z";
+        let theirs = FieldProblem::new("widget 7", "changed", what);
         Fault { code: "stale".to_owned(), errors: vec![theirs], ..Fault::default() }
     }
 

@@ -7,8 +7,7 @@ use cms_http::wire::pagebuilder::{
 };
 
 use super::{
-    act::compare,
-    address, diff,
+    address, compare, diff,
     hold::{DraftView, reading},
     nodes, page_id, who, wording,
 };

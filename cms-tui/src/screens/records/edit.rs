@@ -1,11 +1,14 @@
-//! The form of a record: a field for each column, by its type.
+//! The form of a record: a field for each column, by its type, with the choices that the forms of
+//! the table's plugin offer. The form of a version in a language that the record lacks.
 
-use cms_http::wire::item::{Create, Table};
+use std::collections::BTreeMap;
 
-use super::{
-    choices::{self, Choices},
-    column_name, described, id_of, keys, kind, name, one, save,
+use cms_http::wire::{
+    item::{Create, Read, Table, WhichItems as Query},
+    plugins::{Buttons, WhichButtons},
 };
+
+use super::{column_name, described, id_of, keys, kind, name, one, save};
 use crate::{
     calls::LONGEST,
     screens::prelude::*,
@@ -81,7 +84,7 @@ pub(super) fn fields(table: &Json, record: &Json, is_new: bool, choices: &Choice
 
 pub(super) fn new(table: &Json) -> Step {
     let known = table.clone();
-    choices::read(table, move |choices| new_form(known, &choices).step())
+    read_choices(table, move |choices| new_form(known, &choices).step())
 }
 
 fn new_form(table: Json, choices: &Choices) -> Form {
@@ -108,7 +111,7 @@ pub(super) fn open(row: &Json, table: &Json) -> Step {
     let known = table.clone();
     one(table, row).then(move |reply| {
         let table = known.clone();
-        choices::read(&known, move |choices| form(&table, &reply, &choices).step())
+        read_choices(&known, move |choices| form(&table, &reply, &choices).step())
     })
 }
 
@@ -132,4 +135,157 @@ fn submit(table: &Json, read: &Reply, values: &Values) -> Step {
         return Step::tell("Nothing was changed.");
     }
     save::write(table, read, changed)
+}
+
+/// Title and value of each choice, by column.
+type Choices = BTreeMap<String, Vec<(String, Json)>>;
+
+/// Reads the choices, then goes on. There are none for whoever does not see the plugin.
+fn read_choices(table: &Json, next: impl FnOnce(Choices) -> Step + Send + 'static) -> Step {
+    let plugin = table["plugin"].as_str().filter(|plugin| *plugin != "core");
+    let Some(plugin) = plugin.map(str::to_owned) else { return next(Choices::new()) };
+    let table = name(table);
+    get::<Buttons>(&WhichButtons { plugin, row: None }).ending(move |outcome| {
+        let mut choices = Choices::new();
+        collect_choices(&table, &outcome.unwrap_or_default().data, &mut choices);
+        next(choices)
+    })
+}
+
+/// The first form with choices for a column counts.
+fn collect_choices(table: &str, buttons: &Json, into: &mut Choices) {
+    for button in items(buttons) {
+        let fields = items(&button["editable_rows"]).iter();
+        for field in fields.filter(|_| button["table"] == table) {
+            let column = field["column"].as_str().unwrap_or_default();
+            let options = field["options"].as_array().filter(|options| !options.is_empty());
+            if let Some(options) = options {
+                let choice = |option: &Json| {
+                    let title = option["title"].as_str().unwrap_or_default();
+                    (title.to_owned(), option["value"].clone())
+                };
+                let made = || options.iter().map(choice).collect();
+                into.entry(column.to_owned()).or_insert_with(made);
+            }
+        }
+        collect_choices(table, &button["buttons"], into);
+    }
+}
+
+/// Asks for the language, then shows a form with the values of this version.
+pub(super) fn translate(table: &Json, row: &Json) -> Step {
+    if items(&table["languages"]).is_empty() {
+        return Step::tell("This table has no languages.");
+    }
+    let (table, row) = (table.clone(), row.clone());
+    versions(&table, &row).then(move |reply| choose_language(table, row, &there_of(&reply)))
+}
+
+/// The versions of a record share its `base_id`.
+fn versions(table: &Json, row: &Json) -> Result<Calling, Fault> {
+    let base = if row["base_id"].is_null() { &row["id"] } else { &row["base_id"] };
+    let mut query = Query { table: name(table), ..Query::default() };
+    query.fields = Some("id,language_short".to_owned());
+    query.limit = Some("500".to_owned());
+    query.filters.insert("filter[base_id][eq]".to_owned(), base.to_string());
+    get::<Read>(&query)
+}
+
+/// The languages in which there is a version.
+fn there_of(reply: &Reply) -> Vec<String> {
+    let rows = items(&reply.data).iter();
+    rows.filter_map(|row| row["language_short"].as_str()).map(str::to_owned).collect()
+}
+
+fn choose_language(table: Json, row: Json, there: &[String]) -> Step {
+    let known = texts(&table["languages"]);
+    let missing: Vec<String> =
+        known.filter(|one| !there.iter().any(|is| is == one)).map(str::to_owned).collect();
+    match &missing[..] {
+        [] => Step::tell("It has a version in every language."),
+        [only] => open_version(table, &row, only.clone()),
+        _ => {
+            let title = format!("{} {} in which language?", name(&table), id_of(&table, &row));
+            Step::Menu(Menu::new(title, missing.clone(), move |n| {
+                open_version(table, &row, missing.into_iter().nth(n).unwrap_or_default())
+            }))
+        }
+    }
+}
+
+/// Reads the record whole and the choices, then shows the form.
+fn open_version(table: Json, row: &Json, language: String) -> Step {
+    one(&table, row).map(Calling::whole::<Read>).then(move |reply| {
+        let known = table.clone();
+        read_choices(&known, move |choices| {
+            version_form(&table, &reply.data, language, &choices).step()
+        })
+    })
+}
+
+fn version_form(table: &Json, record: &Json, language: String, choices: &Choices) -> Form {
+    let base = if record["base_id"].is_null() { &record["id"] } else { &record["base_id"] };
+    let base = base.clone();
+    let mut fields = fields(table, record, true, choices);
+    fields.retain(|field| field.name != "base_id" && field.name != "language_short");
+    let mut copied = Map::new();
+    for field in &mut fields {
+        let Kind::Fixed(text) = &mut field.kind else { continue };
+        let value = &record[field.name.as_str()];
+        *text = text.replace(TOO_LONG, "copied as it is");
+        copied.insert(field.name.clone(), value.clone());
+    }
+    let title = format!("{} {} in {}", name(table), id_of(table, record), safe(&language));
+    let table = table.clone();
+    Form::new(title, fields, move |values| {
+        let mut body = copied.clone();
+        body.extend(values.all.clone().into_iter().filter(|(_, value)| !value.is_null()));
+        body.insert("language_short".to_owned(), language.clone().into());
+        body.insert("base_id".to_owned(), base.clone());
+        let said = format!("{} {} is made in {language}", name(&table), base);
+        send_json::<Create>(&Table { table: name(&table), no_events: None }, Json::Object(body))
+            .did(said)
+    })
+    .note("A new version of the same record, with the values of the one you came from.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn choices_come_from_forms_of_this_table() {
+        let field = |column: &str, values: &[&str]| {
+            let options: Vec<_> =
+                values.iter().map(|value| json!({"title": value, "value": value})).collect();
+            json!({"column": column, "type": "select", "options": options})
+        };
+        let buttons = json!([
+            {"table": "other", "editable_rows": [field("status", &["wrong"])]},
+            {"table": null, "buttons": [
+                {"table": "posts", "editable_rows": [field("status", &["new", "done"])]},
+            ]},
+            {"table": "posts", "editable_rows": [field("status", &["later"]), field("kind", &[])]},
+        ]);
+        let mut choices = Choices::new();
+        collect_choices("posts", &buttons, &mut choices);
+        let titles: Vec<_> = choices["status"].iter().map(|(title, _)| title.as_str()).collect();
+        assert_eq!((titles, choices.len()), (vec!["new", "done"], 1));
+    }
+
+    #[test]
+    fn only_languages_that_are_missing_are_offered() {
+        let table = json!({"name": "posts", "languages": ["en", "de", "fr"]});
+        let row = json!({"id": 7, "base_id": 3});
+        let line = versions(&table, &row).expect("a call").ask.line();
+        assert!(line.contains("filter%5Bbase%5Fid%5D%5Beq%5D=3"), "{line}");
+        match choose_language(table.clone(), row.clone(), &["en".to_owned()]) {
+            Step::Menu(menu) => assert_eq!(menu.entries, ["de", "fr"]),
+            _ => panic!("no question"),
+        }
+        let two = ["en", "de"].map(str::to_owned);
+        assert!(matches!(choose_language(table.clone(), row.clone(), &two), Step::Call(_)));
+        let all = ["en", "de", "fr"].map(str::to_owned);
+        assert!(matches!(choose_language(table, row, &all), Step::Tell(_)));
+    }
 }

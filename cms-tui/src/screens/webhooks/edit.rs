@@ -114,10 +114,12 @@ fn explained(reply: Reply) -> Step {
     if lines.is_empty() {
         lines.push((Role::Quiet, "There are no webhooks.".to_owned()));
     }
-    lines.push((Role::Plain, String::new()));
-    let body = reply.data["body"].as_str().unwrap_or_default();
-    let body: Json = serde_json::from_str(body).unwrap_or_else(|_| body.into());
-    lines.extend(json_lines(&body));
+    // Null without data.
+    if let Some(body) = reply.data["body"].as_str() {
+        lines.push((Role::Plain, String::new()));
+        let body: Json = serde_json::from_str(body).unwrap_or_else(|_| body.into());
+        lines.extend(json_lines(&body));
+    }
     Step::View(Viewer::new("Who would get it", lines))
 }
 

@@ -4,7 +4,7 @@
 use cms_core::funnels::{PastInbox, PastStep, PastVisit, StartVisit, WhichFunnel};
 use serde_json::{Value as Json, json};
 
-use super::people::{CITIES, COMPANIES, FIRST, LAST, SOURCES, Source, names};
+use super::{CITIES, COMPANIES, FIRST, LAST, SOURCES, Source, names};
 
 /// The funnel of the demo.
 pub(super) const FUNNEL: &str = "company-bicycles";

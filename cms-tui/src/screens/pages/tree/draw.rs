@@ -1,6 +1,6 @@
 //! The tree, and beside it what is known of the node under the cursor.
 
-use super::{PageTree, known, nodes, wording};
+use super::{PageTree, nodes, widgets, wording};
 use crate::screens::prelude::*;
 
 /// From this width on, what is known of a node stands beside the tree.
@@ -173,7 +173,7 @@ fn values(of: &PageTree, node: &Json, cells: usize) -> Lines {
         (true, false) => format!("{} · {}", text("title"), text("group_title")),
     };
     let mut all = vec![(Role::Quiet, head)];
-    let entries = known.map(|one| known::menu(one, if is_item { "item" } else { "widget" }));
+    let entries = known.map(|one| widgets::menu(one, if is_item { "item" } else { "widget" }));
     let order =
         |row: &str| entries.and_then(|menu| menu.iter().position(|entry| entry["row"] == row));
     let mut data: Vec<_> = node["data"].as_object().into_iter().flatten().collect();

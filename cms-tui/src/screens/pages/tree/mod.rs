@@ -1,28 +1,17 @@
-//! The draft of a page drawn as a tree, and edited there.
+//! The draft of a page drawn as a tree, and edited there: what was read is put in its place, keys
+//! fold, walk and move the other pane.
 //!
 //! ```text
-//! draw    the tree, and beside it what is known of a node
-//! read    what was read is put in its place
-//! keys    what keys do to the tree: folds, walks, moves of the other pane
-//! known   widgets as the registry knows them
-//! fields  a form from the menu of a widget
-//! edit    values of a widget or an item
-//! add     rows, columns, widgets and items
-//! moves   nodes up, down, into another
-//! back    edits taken back
-//! sent    calls that change one node; one removed with all that stands in it
+//! draw     the tree, and beside it what is known of a node
+//! edit     values of a widget or an item; rows, columns, widgets and items added
+//! widgets  widgets as the registry knows them; a form from the menu of a widget
+//! changes  nodes moved, removed; edits taken back
 //! ```
 
-mod add;
-mod back;
+mod changes;
 mod draw;
 mod edit;
-mod fields;
-mod keys;
-mod known;
-mod moves;
-mod read;
-mod sent;
+mod widgets;
 
 use std::{
     cell::{Cell, RefCell},
@@ -30,14 +19,14 @@ use std::{
 };
 
 use super::{
-    about, act, diff, draft,
+    about, diff, draft,
     hold::DraftView,
     nodes::{self, key},
     page_id, record, wording,
 };
-use crate::screens::prelude::*;
+use crate::screens::{pages, prelude::*};
 use draw::NodeLines;
-use known::WidgetRegistry;
+use widgets::WidgetRegistry;
 
 /// Where replies go: the draft, what publishing would change, the registry of widgets, the record
 /// of the page.
@@ -121,7 +110,7 @@ impl Screen for PageTree {
             true => Step::None,
             false => {
                 self.known.begin();
-                known::all(None).slot(WIDGETS)
+                widgets::all(None).slot(WIDGETS)
             }
         };
         let record = match std::mem::take(&mut self.is_record_old) {
@@ -169,7 +158,7 @@ impl Screen for PageTree {
             (_, outcome) => {
                 self.version += 1;
                 let next = self.known.take(outcome);
-                let more = |next| known::all(Some(next)).slot(WIDGETS);
+                let more = |next| widgets::all(Some(next)).slot(WIDGETS);
                 (next.map(more).unwrap_or_default(), true)
             }
         }
@@ -192,12 +181,12 @@ impl Screen for PageTree {
         match verb {
             "fold" | "left" | "right" => self.fold(verb, &node),
             "edit" => edit::open(&self.draft_view(), &node),
-            "add" => add::begin(&self.draft_view(), &node, &self.known),
+            "add" => edit::begin(&self.draft_view(), &node, &self.known),
             "up" | "down" => self.step_node(verb == "down", &node),
-            "into" => moves::into(&self.draft_view(), &self.draft, &node),
-            "delete" => sent::ask_to_remove(&self.draft_view(), &node),
+            "into" => changes::into(&self.draft_view(), &self.draft, &node),
+            "delete" => changes::ask_to_remove(&self.draft_view(), &node),
             "show" => Step::View(Viewer::json(nodes::name(&node), &node)),
-            _ => act::whole(verb, self.draft_view()),
+            _ => pages::whole(verb, self.draft_view()),
         }
     }
 
@@ -217,7 +206,7 @@ impl Screen for PageTree {
             "etag" if self.etag.as_deref() != Some(value) => {
                 self.sent = self.etag.replace(value.to_owned());
             }
-            "place" => return add::chosen(&self.draft_view(), value, &self.known),
+            "place" => return edit::chosen(&self.draft_view(), value, &self.known),
             _ => {}
         }
         Step::None
@@ -247,5 +236,136 @@ impl Screen for PageTree {
 
     fn draw(&self, frame: &mut Frame<'_>, area: Rect, look: Look) {
         draw::draw(self, frame, area, look);
+    }
+}
+
+impl PageTree {
+    /// Lays the tree anew; the cursor stays on its node.
+    fn lay(&mut self) {
+        let rows = match self.draft.is_null() {
+            true => Vec::new(),
+            false => nodes::rows(&self.page, &self.draft, &self.folded),
+        };
+        self.nodes.replace(rows);
+    }
+
+    /// Takes the draft. What publishing would change is asked for when it was edited.
+    fn put(&mut self, reply: Reply) -> Step {
+        // What was read before a move of one's own arrived is no answer to it.
+        self.sent.take_if(|sent| reply.etag.as_ref() != Some(sent));
+        (self.draft, self.etag, self.fault) = (reply.data, reply.etag, None);
+        self.version += 1;
+        self.unfold();
+        self.lay();
+        let rev = self.draft["rev"].as_i64();
+        if self.compared == rev {
+            return Step::None;
+        }
+        self.compared = rev;
+        diff(page_id(&self.page), None, None).slot(DIFFERS)
+    }
+
+    fn compare(&mut self, found: &Json) {
+        let found = items(found);
+        self.differing = Some(found.len());
+        self.differs.clear();
+        self.version += 1;
+        self.found = found.to_vec();
+        for (at, one) in found.iter().enumerate() {
+            let id = one["id"].as_i64().unwrap_or_default();
+            let node = key(one["kind"].as_str().unwrap_or_default(), id);
+            self.differs.entry(node).or_default().push(at);
+        }
+    }
+
+    /// What was read is not for this caller any more.
+    fn forget(&mut self) {
+        (self.draft, self.etag, self.compared, self.differing) = Default::default();
+        self.differs.clear();
+        self.found.clear();
+        self.version += 1;
+        self.nodes.forget();
+    }
+
+    /// Puts the cursor on a node once the draft has it.
+    fn go_to(&mut self, node: &str) {
+        self.nodes.look_for(node);
+        self.sought = Some(node.to_owned());
+    }
+
+    /// Unfolds what the sought node stands in.
+    fn unfold(&mut self) {
+        let Some(mut node) = self.sought.take() else { return };
+        let all = nodes::rows(&self.page, &self.draft, &BTreeSet::new());
+        let find = |node: &str| all.iter().find(|row| row.id == node);
+        while let Some(above) = find(&node).and_then(|row| nodes::above(&row.json)) {
+            self.folded.remove(&above);
+            node = above;
+        }
+    }
+}
+
+impl PageTree {
+    fn walk(&mut self, verb: &str) -> Step {
+        if self.is_beside && ["down", "up", "half_down", "half_up"].contains(&verb) {
+            let (top, by) = (self.beside_top.get(), if verb.starts_with("half") { 10 } else { 1 });
+            let is_down = verb.ends_with("down");
+            self.beside_top.set(if is_down { top + by } else { top.saturating_sub(by) });
+            return Step::None;
+        }
+        match verb {
+            "open" => {
+                let node = self.row().cloned().unwrap_or_default();
+                return match node["kind"].as_str() {
+                    Some("widget" | "item") => edit::open(&self.draft_view(), &node),
+                    _ => self.fold("fold", &node),
+                };
+            }
+            "pane" => self.is_beside = !self.is_beside,
+            "zoom" => {
+                self.is_zoomed = !self.is_zoomed;
+                self.is_beside = self.is_zoomed;
+            }
+            _ => {
+                self.nodes.act(verb);
+                self.beside_top.set(0);
+            }
+        }
+        Step::None
+    }
+
+    /// Folds or unfolds; to the left also to what the node stands in.
+    fn fold(&mut self, verb: &str, node: &Json) -> Step {
+        let (kind, id) = (node["kind"].as_str().unwrap_or_default(), node["id"].as_i64());
+        let Some(id) = id else { return Step::None };
+        let node_key = key(kind, id);
+        let has_below = node["below"].as_u64() > Some(0);
+        match (verb, node["folded"] == true) {
+            ("fold" | "right", true) => {
+                self.folded.remove(&node_key);
+            }
+            ("fold" | "left", false) if has_below => {
+                self.folded.insert(node_key);
+            }
+            ("left", _) => {
+                self.go_above(node);
+                return Step::None;
+            }
+            ("right", false) if has_below => {
+                self.nodes.act("down");
+                return Step::None;
+            }
+            ("fold", false) => return Step::tell("Nothing stands in it."),
+            _ => return Step::None,
+        }
+        self.lay();
+        Step::None
+    }
+
+    fn go_above(&mut self, node: &Json) {
+        let parent = nodes::above(node).and_then(|above| self.nodes.window.position(&above));
+        if let Some(at) = parent {
+            self.nodes.go(at);
+        }
     }
 }

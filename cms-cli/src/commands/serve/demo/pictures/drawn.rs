@@ -1,4 +1,4 @@
-//! The pictures as code: `UPDATE_GOLDEN=1 cargo test -p cms-cli pictures` draws them again. Every
+//! The pictures as code: `CMS_WRITE_DOCS=1 cargo test -p cms-cli pictures` draws them again. Every
 //! machine draws the same pixels, because all operations used here round the same way everywhere.
 
 use image::{
@@ -189,7 +189,7 @@ fn pictures_are_as_they_are_drawn() {
     let mut bytes = 0;
     for picture in &PICTURES {
         let (name, Canvas(drawn)) = (picture.name, drawn(picture.name));
-        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        if std::env::var_os("CMS_WRITE_DOCS").is_some() {
             let file = format!("{}/demo/pictures/{name}", env!("CARGO_MANIFEST_DIR"));
             let file = std::fs::File::create(file).expect("a file");
             let best = PngEncoder::new_with_quality(file, Best, FilterType::NoFilter);
@@ -197,7 +197,7 @@ fn pictures_are_as_they_are_drawn() {
             continue;
         }
         let kept = image::load_from_memory(picture.content).expect("a picture").to_rgb8();
-        assert!(kept == drawn, "{name} is old: UPDATE_GOLDEN=1 cargo test -p cms-cli pictures");
+        assert!(kept == drawn, "{name} is old: CMS_WRITE_DOCS=1 cargo test -p cms-cli pictures");
         bytes += picture.content.len();
     }
     assert!(bytes < 100 << 10, "{bytes} bytes in every program");
