@@ -291,10 +291,13 @@ async fn sites_on_one_redis_do_not_count_together() {
         settings.encryption_key = Some(Secret::new(key));
     };
     let other = Site::with(change).await;
-    for _ in 0..5 {
+    // More than come back until the other site asks.
+    for _ in 0..50 {
         one.ask(SETTINGS).expect(200).await;
     }
     let left = other.ask(SETTINGS).expect(200).await;
     assert_eq!(left.header("x-ratelimit-remaining"), "99");
-    assert!(other.cms.limiter().used(Some("ip:127.0.0.1")).await.unwrap()[0].remaining >= 99);
+    // A bucket that is full again is not listed.
+    let used = other.cms.limiter().used(Some("ip:127.0.0.1")).await.unwrap();
+    assert!(used.iter().all(|used| used.remaining >= 99), "{used:?}");
 }

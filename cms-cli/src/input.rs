@@ -2,6 +2,7 @@
 
 use std::{fs, io::Read, path::Path};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser as _, ValueParser};
 use cms_core::{Clock, Millis, parse_rfc3339};
 use cms_http::wire::parameters::Moment;
 use serde_json::{Map, Value as Json};
@@ -63,6 +64,19 @@ pub(crate) fn ids(given: Vec<String>) -> Done<Vec<i64>> {
 fn first_column(text: &str) -> Vec<String> {
     let first = |line: &str| line.split('\t').next().unwrap_or_default().trim().to_owned();
     text.lines().map(first).filter(|word| !word.is_empty()).collect()
+}
+
+/// Reads the name of one of these values, each of which has its help.
+pub(crate) fn one_of<T: Copy + Send + Sync + 'static>(
+    values: &'static [(T, &'static str)],
+    name: fn(T) -> &'static str,
+) -> ValueParser {
+    let possible = values.iter().map(|(value, help)| PossibleValue::new(name(*value)).help(*help));
+    let parser = PossibleValuesParser::new(possible).try_map(move |text| {
+        let found = values.iter().find(|(value, _)| name(*value) == text);
+        found.map(|(value, _)| *value).ok_or("unknown")
+    });
+    parser.into()
 }
 
 /// Reads `30s`, `10m`, `2h`, `7d`, or plain seconds.

@@ -30,6 +30,9 @@
 //!
 //! Start with [`Cms::open`]; every write is a [`Change`]. The REST API over it is `cms-http`.
 //!
+//! Calls that read or write the database return `unavailable` when it cannot be reached. Lists
+//! return `bad_query` for a cursor of another list. `# Errors` of a call lists its other errors.
+//!
 //! Modules stand on floors and import only from floors below: `ground`, `settings`, `db`, `events`,
 //! `change`, `base`, `access`, `outbound`, `jobs`, `fields`, `conditions`, `content`, `items`, then
 //! the rooms `audit`, `keys`, `accounts`, `traffic`, `plugins`, `scripts`, `pages`, `media`,

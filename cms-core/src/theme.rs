@@ -99,9 +99,6 @@ impl Theme {
 
     /// What a build needs to know. `address` is where the service is reached, such as
     /// `https://example.org`; it stands in for `site_url`, which stands in for `api_url`.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn environment(&self, address: &str) -> Result<Environment> {
         let base = &self.0.base;
         let settings = base.settings();

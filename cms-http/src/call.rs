@@ -30,7 +30,7 @@ use crate::{
     request::{Canonical, bad},
     streams::Streams,
     success::{Answers, Success},
-    wire::{Data, Operation},
+    wire::{Data, OneOrPage, Operation},
 };
 
 /// How long a repeated request waits for the first one to finish.
@@ -170,6 +170,17 @@ impl<'a> Call<'a> {
                 "{parameter} selects one row, {name} is for the list: send only one of them."
             ))),
         }
+    }
+
+    /// The row that the query names by its id, or else a page. Only one of the futures runs.
+    pub(crate) async fn one_or_page<T, One>(
+        &self,
+        one: Option<impl Future<Output = Result<One>>>,
+        page: impl Future<Output = Result<cms_core::Page<T>>>,
+    ) -> Result<OneOrPage<T, One>> {
+        let Some(one) = one else { return page.await.map(OneOrPage::page) };
+        self.names_one("id")?;
+        one.await.map(OneOrPage::one)
     }
 
     /// Begins a change on behalf of the caller, and judges the caller again under it: reading the

@@ -30,15 +30,8 @@ mod stopped_worker;
 mod terminate;
 mod workers;
 
-#[path = "../support/durable.rs"]
-mod durable;
-#[path = "../support/mod.rs"]
-#[expect(
-    dead_code,
-    unused_imports,
-    reason = "shared with the integration tests, which use all of it"
-)]
-mod support;
+#[path = "../support/bench.rs"]
+mod bench;
 #[path = "../webhook_model/mod.rs"]
 mod webhook_model;
 
@@ -47,6 +40,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bench::{durable, support};
 use futures_util::{FutureExt, future::BoxFuture};
 use lab::{Engine, Run};
 use report::{Finding, Outcome};
@@ -104,7 +98,7 @@ fn main() -> std::process::ExitCode {
     print!("{}", report::table(&outcomes));
     let server = support::database::server();
     let full = chosen.is_empty() && !quick && server.is_some();
-    if full && runtime.block_on(durable::durable(server)) {
+    if full && runtime.block_on(durable(server)) {
         report::write(&outcomes);
     } else {
         eprintln!("docs/faults.md stays: a full run on both engines writes it, with fsync on");

@@ -4,14 +4,9 @@
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench funnel_load`. The server
 //! is pinned to core 0. Loopback only; ends by itself after a minute.
 
+#[path = "../support/bench.rs"]
+mod bench;
 mod server;
-#[path = "../support/mod.rs"]
-#[expect(
-    dead_code,
-    unused_imports,
-    reason = "shared with the integration tests, which use all of it"
-)]
-mod support;
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -20,8 +15,8 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
+use bench::support::TestDatabase;
 use server::{Client, Server};
-use support::TestDatabase;
 
 /// Rounds of each kind, in turn, because machines are shared; medians are printed.
 const ROUNDS: usize = 9;

@@ -10,7 +10,7 @@ use std::{
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{
+use crate::bench::support::{
     TestDatabase,
     process::{self, Served},
 };

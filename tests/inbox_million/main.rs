@@ -4,13 +4,8 @@
 //! `cargo bench -p cms-tests --bench inbox` on SQLite, with `.ci/postgres` in front of it on both
 //! engines. `CMS_BENCH_ROWS` makes it smaller.
 
-#[path = "../support/mod.rs"]
-#[expect(
-    dead_code,
-    unused_imports,
-    reason = "shared with the integration tests, which use all of it"
-)]
-mod support;
+#[path = "../support/bench.rs"]
+mod bench;
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +13,10 @@ use cms_core::funnels::InboxQuery;
 use futures_util::StreamExt as _;
 use serde_json::json;
 
-use support::{Site, TestDatabase, process};
+use bench::{
+    median,
+    support::{Site, TestDatabase, process, visits},
+};
 
 /// Requests of each kind; the median counts.
 const TIMES: usize = 21;
@@ -45,26 +43,13 @@ const PAGES: [(&str, &str, usize); 16] = [
 ];
 
 fn main() {
-    // `cargo test --benches` builds this too; it has nothing to test.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        return;
-    }
-    let given = std::env::var("CMS_BENCH_ROWS").ok().and_then(|text| text.parse().ok());
-    let rows = given.unwrap_or(1_000_000);
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
-        measure("SQLite", TestDatabase::sqlite().await, rows).await;
-        if support::database::server().is_some() {
-            measure("PostgreSQL", TestDatabase::new().await, rows).await;
-        }
-    });
+    bench::on_each_engine(measure);
 }
 
-async fn measure(engine: &str, database: TestDatabase, rows: u32) {
+async fn measure(engine: &'static str, database: TestDatabase, rows: u32) {
     println!("{engine}, {rows} submissions, pages of 50, the median of {TIMES} requests");
     let site = Site::on(database).open().await;
-    site.funnel(support::visits::leads()).await;
+    site.funnel(visits::leads()).await;
     let visit = site.visit("leads").await;
     visit.answers(json!({"name": "Ada", "mail": "ada@example.org"})).await;
     visit.answers(json!({"budget": 9000})).await;
@@ -81,7 +66,7 @@ async fn measure(engine: &str, database: TestDatabase, rows: u32) {
         site.database.run("vacuum analyze cms_formfunnel_submissions".to_owned()).await;
     }
     let read = |n: usize| line(&format!("filter[submission_id]={}", n as u32 * 7919 % rows + 1));
-    let by_id = median(&site, read).await;
+    let by_id = median(&site, TIMES, read).await;
     println!("{:<22} {by_id:>9.1?}", "read by id");
     let mut worst = Duration::ZERO;
     for (name, query, before) in PAGES {
@@ -90,7 +75,7 @@ async fn measure(engine: &str, database: TestDatabase, rows: u32) {
             None => query.to_owned(),
         };
         judge_plan(&site, name, query).await;
-        let took = median(&site, |_| line(&asked)).await;
+        let took = median(&site, TIMES, |_| line(&asked)).await;
         worst = worst.max(took);
         let ratio = took.as_secs_f64() / by_id.as_secs_f64();
         println!("{name:<22} {took:>9.1?}  {ratio:.2} reads by id");
@@ -144,19 +129,6 @@ async fn cursor(site: &Site, query: &str, pages: usize) -> Option<String> {
         next.as_ref()?;
     }
     next
-}
-
-/// The median time of requests; `asks` makes the n-th.
-async fn median(site: &Site, asks: impl Fn(usize) -> String) -> Duration {
-    let mut times = Vec::new();
-    for n in 0..TIMES {
-        let line = asks(n);
-        let began = Instant::now();
-        site.admin(&line).expect(200).await;
-        times.push(began.elapsed());
-    }
-    times.sort_unstable();
-    times[TIMES / 2]
 }
 
 /// Ends the bench when a page reads the table from its beginning.
@@ -226,7 +198,7 @@ async fn analytics(site: &Site) {
 
 async fn thirty_days(site: &Site, name: &str) {
     let line = "GET /api/backend/formfunnel?action=analytics&funnel_id=leads";
-    let (took, aim) = (median(site, |_| line.to_owned()).await, Duration::from_millis(300));
+    let (took, aim) = (median(site, TIMES, |_| line.to_owned()).await, Duration::from_millis(300));
     let told = if took <= aim { "within" } else { "MORE THAN" };
     println!("{name:<22} {took:>9.1?}, {told} {aim:?}");
 }

@@ -4,13 +4,8 @@
 //! `cargo build --release -p cms-cli && cargo bench -p cms-tests --bench login_load`. Loopback
 //! only; ends by itself after half a minute.
 
-#[path = "../support/mod.rs"]
-#[expect(
-    dead_code,
-    unused_imports,
-    reason = "shared with the integration tests, which use all of it"
-)]
-mod support;
+#[path = "../support/bench.rs"]
+mod bench;
 
 use std::{
     io::{Read, Write},
@@ -19,7 +14,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use support::{
+use bench::support::{
     TestDatabase,
     people::PASSWORD,
     process::{self, Served},

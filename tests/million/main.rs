@@ -3,20 +3,18 @@
 //! `cargo bench -p cms-tests --bench tables` on SQLite, with `.ci/postgres` in front of it on both
 //! engines. `CMS_BENCH_ROWS` makes it smaller. Ends by itself after about two minutes.
 
-#[path = "../support/mod.rs"]
-#[expect(
-    dead_code,
-    unused_imports,
-    reason = "shared with the integration tests, which use all of it"
-)]
-mod support;
+#[path = "../support/bench.rs"]
+mod bench;
 
 use std::time::{Duration, Instant};
 
 use cms_core::{Cms, items::Query};
 use serde_json::{Value as Json, json};
 
-use support::{Site, TestDatabase};
+use bench::{
+    median,
+    support::{Site, TestDatabase},
+};
 
 /// Requests of each kind; the median counts.
 const TIMES: usize = 101;
@@ -35,23 +33,10 @@ const QUERIES: [&str; 6] = [
 ];
 
 fn main() {
-    // `cargo test --benches` builds this too; it has nothing to test.
-    if !std::env::args().any(|argument| argument == "--bench") {
-        return;
-    }
-    let given = std::env::var("CMS_BENCH_ROWS").ok().and_then(|text| text.parse().ok());
-    let rows = given.unwrap_or(1_000_000);
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
-    runtime.block_on(async {
-        measure("SQLite", TestDatabase::sqlite().await, rows).await;
-        if support::database::server().is_some() {
-            measure("PostgreSQL", TestDatabase::new().await, rows).await;
-        }
-    });
+    bench::on_each_engine(measure);
 }
 
-async fn measure(engine: &str, database: TestDatabase, rows: u32) {
+async fn measure(engine: &'static str, database: TestDatabase, rows: u32) {
     println!("{engine}, {rows} rows, pages of {LIMIT}, the median of {TIMES} requests");
     declare(&database, &json!([]));
     let site = Site::on(database).open().await;
@@ -62,7 +47,7 @@ async fn measure(engine: &str, database: TestDatabase, rows: u32) {
     indexes_beside_readers(&site, rows).await;
     site.cms.refresh_plugins().await.expect("refreshed");
     let read = |n: usize| by_id(n as u32 * 7919 % rows);
-    let by_id = median(&site, read).await;
+    let by_id = median(&site, TIMES, read).await;
     println!("{:<32} {:<6} {by_id:>9.0?}", "read by id", "");
     let mut worst = 0.0_f64;
     for query in QUERIES {
@@ -72,7 +57,7 @@ async fn measure(engine: &str, database: TestDatabase, rows: u32) {
         for (place, line) in [("first", list.clone()), ("deep", format!("{list}&cursor={cursor}"))]
         {
             judge_plan(&site, query, place, &line).await;
-            let took = median(&site, |_| line.clone()).await;
+            let took = median(&site, TIMES, |_| line.clone()).await;
             let ratio = took.as_secs_f64() / by_id.as_secs_f64();
             worst = worst.max(ratio);
             println!("{query:<32} {place:<6} {took:>9.0?}  {ratio:.2} reads by id");
@@ -160,19 +145,6 @@ async fn indexes_beside_readers(site: &Site, rows: u32) {
 
 fn by_id(n: u32) -> String {
     format!("GET /api/backend/item?table=tasks&id={}", n + 1)
-}
-
-/// The median time of requests; `line` makes the n-th.
-async fn median(site: &Site, line: impl Fn(usize) -> String) -> Duration {
-    let mut times = Vec::new();
-    for n in 0..TIMES {
-        let line = line(n);
-        let began = Instant::now();
-        site.admin(&line).expect(200).await;
-        times.push(began.elapsed());
-    }
-    times.sort_unstable();
-    times[TIMES / 2]
 }
 
 /// Ends the bench when a page is not read by its index.

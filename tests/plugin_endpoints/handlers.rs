@@ -13,10 +13,10 @@ use cms_core::{
     items::IfMatch,
     plugins::{Plugin, ScriptReply},
 };
-use serde_json::json;
+use serde_json::{Value as Json, json};
 
 use crate::support::{
-    Reply, Site,
+    Reply, Site, faults,
     plugins::{program, table},
     until,
 };
@@ -251,4 +251,83 @@ async fn a_claim_that_nobody_renews_ends() {
     site.clock.advance(60_000);
     slow().expect(200).await;
     assert_eq!(calls.load(Ordering::SeqCst), 2);
+}
+
+/// A site whose plugin declares what its endpoint takes and answers; `calls` counts the handler's.
+async fn typed(calls: Arc<AtomicU64>) -> Site {
+    let line = json!({"type": "object", "required": ["amount"], "additionalProperties": false,
+        "properties": {"amount": {"type": "integer", "format": "uint8", "maximum": 9}}});
+    let manifest = json!({"id": "desk", "endpoints": [{
+        "modelPath": "order", "endpoint": "orders/{id}", "public": true,
+        "methods": ["GET", "POST", "PATCH", "DELETE"],
+        "body": {"$schema": "https://json-schema.org/draft/2020-12/schema", "type": "object",
+            "required": ["lines"], "examples": [{"lines": [{"amount": 2}]}], "properties": {
+                "lines": {"type": "array", "items": line},
+                "note": {"type": "string", "default": "", "pattern": "^[a-z]*$"}}},
+        "reply": {"type": "array", "items": {"type": "integer"}},
+    }]});
+    let plugin = program(manifest, move |handlers| {
+        let calls = calls.clone();
+        handlers.endpoint("order", &[], move |_| {
+            calls.fetch_add(1, Ordering::SeqCst);
+            async { Ok(json!([7])) }
+        })
+    });
+    Site::builder().await.program(plugin).open().await
+}
+
+#[tokio::test]
+async fn a_body_that_does_not_fit_its_schema_never_reaches_the_handler() {
+    let calls = Arc::new(AtomicU64::new(0));
+    let site = typed(calls.clone()).await;
+    let lines = |lines: Json| json!({"lines": lines});
+    for (body, expected) in [
+        (json!(null), "body type"),
+        (json!([]), "body type"),
+        (json!({}), "lines required"),
+        (lines(json!([{"amount": 1}, {}])), "lines[1].amount required"),
+        (lines(json!([{"amount": 10}])), "lines[0].amount range"),
+        (lines(json!([{"amount": 1, "b": 1}])), "lines[0].b unexpected"),
+        (json!({"lines": [], "note": "A"}), "note format"),
+    ] {
+        for method in ["POST", "PATCH"] {
+            let ask = site.ask(&format!("{method} /api/orders/1")).json(body.clone());
+            let refused = ask.refused(422, "validation_failed").await;
+            assert_eq!(faults(&refused.json()), [expected], "{method} {body}");
+        }
+    }
+    let form = site.ask("POST /api/orders/1").header("content-type", "text/plain").body("lines");
+    form.refused(422, "validation_failed").await;
+    assert_eq!(calls.load(Ordering::SeqCst), 0);
+    // Members that no rule names are the handler's matter.
+    let fits = json!({"lines": [{"amount": 9}], "more": 1});
+    site.ask("POST /api/orders/1").json(fits).expect(200).await;
+    for method in ["GET", "DELETE"] {
+        site.ask(&format!("{method} /api/orders/1")).expect(200).await;
+    }
+    assert_eq!(calls.load(Ordering::SeqCst), 3);
+}
+
+#[tokio::test]
+async fn the_document_has_the_schemas_that_a_plugin_declares() {
+    let site = typed(Arc::default()).await;
+    let document = site.admin("GET /api/openapi.json").expect(200).await.json();
+    let path = &document["paths"]["/api/orders/{id}"];
+    for method in ["post", "patch"] {
+        let body = &path[method]["requestBody"]["content"]["application/json"];
+        assert_eq!(body["example"], json!({"lines": [{"amount": 2}]}), "{method}");
+        let schema = &body["schema"];
+        assert_eq!((&schema["$schema"], &schema["required"]), (&Json::Null, &json!(["lines"])));
+        // As generators need them: `default` in `allOf`, no formats that only Rust has.
+        assert_eq!(schema["properties"]["note"]["allOf"][0]["default"], "");
+        let amount = schema.pointer("/properties/lines/items/properties/amount").unwrap();
+        assert_eq!(*amount, json!({"type": "integer", "maximum": 9}));
+    }
+    for method in ["get", "post", "patch", "delete"] {
+        let reply = &path[method]["responses"]["200"]["content"]["application/json"]["schema"];
+        let data = json!({"type": "array", "items": {"type": "integer"}});
+        assert_eq!(reply["properties"]["data"], data, "{method}");
+        assert_eq!(reply["required"], json!(["data"]), "{method}");
+    }
+    assert!(path["get"]["requestBody"].is_null());
 }

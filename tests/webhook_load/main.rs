@@ -19,8 +19,8 @@
 //! | `CMS_BENCH_FAULTS_RATE` | 30; PostgreSQL 5 | events a second beside the dead receiver |
 //! | `CMS_BENCH_ONLY` | | `rates`, `fan_out`, `faults` or `split`: that part alone |
 
-#[path = "../support/durable.rs"]
-mod durable;
+#[path = "../support/bench.rs"]
+mod bench;
 mod fan_out;
 mod faults;
 mod load;
@@ -28,14 +28,9 @@ mod rates;
 mod receiver;
 mod site;
 mod split;
-#[path = "../support/mod.rs"]
-#[expect(
-    dead_code,
-    unused_imports,
-    reason = "shared with the integration tests, which use all of it"
-)]
-mod support;
 mod usage;
+
+use bench::{durable, support};
 
 fn main() {
     // `cargo test --benches` builds this too; it has nothing to test.
@@ -48,7 +43,7 @@ fn main() {
         tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let server = support::database::server();
     let engine = if server.is_some() { "PostgreSQL" } else { "SQLite" };
-    let fsync = if runtime.block_on(durable::durable(server)) { "on" } else { "off" };
+    let fsync = if runtime.block_on(durable(server)) { "on" } else { "off" };
     println!("{engine}, fsync {fsync}");
     // What a part leaves running in its set ends with it.
     let part = |name: &str, run: &dyn Fn(&tokio::task::LocalSet)| {

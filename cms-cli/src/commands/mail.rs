@@ -3,7 +3,7 @@
 
 use std::{io, time::Duration};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use cms_http::{
     client::Client,
     wire::{
@@ -54,8 +54,8 @@ It is tried once. The exit code is 0 when a provider took the mail over, else 1.
   cms mail log --status failed --since 2d")]
     Log {
         /// Only mails in this state
-        #[arg(long)]
-        status: Option<Status>,
+        #[arg(long, value_parser = input::one_of(&STATES, MailStatus::name))]
+        status: Option<MailStatus>,
         /// Only mails to this address
         #[arg(long, value_name = "ADDRESS")]
         to: Option<String>,
@@ -83,32 +83,14 @@ It is tried once. The exit code is 0 when a provider took the mail over, else 1.
     Sink(SinkArgs),
 }
 
-/// The state of a mail.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Status {
-    /// Waits for its next attempt
-    Queued,
-    /// A process sends it
-    Sending,
-    /// A provider took it over
-    Sent,
-    /// Was given up, or refused for good
-    Failed,
-    /// An automatic reply that may not be sent
-    Dropped,
-}
-
-impl From<Status> for MailStatus {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Queued => Self::Queued,
-            Status::Sending => Self::Sending,
-            Status::Sent => Self::Sent,
-            Status::Failed => Self::Failed,
-            Status::Dropped => Self::Dropped,
-        }
-    }
-}
+/// The states of a mail.
+const STATES: [(MailStatus, &str); 5] = [
+    (MailStatus::Queued, "Waits for its next attempt"),
+    (MailStatus::Sending, "A process sends it"),
+    (MailStatus::Sent, "A provider took it over"),
+    (MailStatus::Failed, "Was given up, or refused for good"),
+    (MailStatus::Dropped, "An automatic reply that may not be sent"),
+];
 
 pub(crate) async fn run(flags: &Flags, out: &Output, command: MailCommand) -> Done {
     match command {
@@ -133,7 +115,7 @@ async fn at(out: &Output, client: &Client, command: MailCommand) -> Done {
         MailCommand::Test { to, provider } => test(out, client, TestMail { to, provider }).await,
         MailCommand::Log { status, to, purpose, since, paging } => {
             let query = |limit, cursor| WhichMails {
-                status: status.map(MailStatus::from),
+                status,
                 to: to.clone(),
                 purpose: purpose.clone(),
                 since,

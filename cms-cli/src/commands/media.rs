@@ -23,7 +23,7 @@ use tokio::io::AsyncReadExt as _;
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Exit, Failure, Output, Progress, counted, table},
+    output::{Done, Exit, Failure, Output, Progress, counted, listed, table},
     prompt,
     reply::{self, Paging, Saved},
     site::Site,
@@ -143,8 +143,7 @@ async fn delete(
     files: &[String],
     force: bool,
 ) -> Done {
-    let named = files.join(", ");
-    prompt::confirm(flags, &format!("Delete {named}? This cannot be undone."))?;
+    prompt::confirm(flags, &format!("Delete {}? This cannot be undone.", listed(files)))?;
     let deleted = reply::several(out, files, async |file| {
         let saved = find(client, &file).await?;
         let ask = Ask::delete(MEDIA).query("id", saved.id);
@@ -153,7 +152,7 @@ async fn delete(
         Ok(saved.id)
     })
     .await?;
-    out.done(&json!({"deleted": deleted}), &format!("Deleted: {named}"))
+    out.done(&json!({"deleted": deleted}), &format!("Deleted: {}", files.join(", ")))
 }
 
 async fn check(out: &Output, client: &Client, remove: bool) -> Done {

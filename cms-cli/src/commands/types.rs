@@ -327,13 +327,26 @@ mod tests {
             "schema": {"type": "integer"}});
         let id =
             json!({"name": "id", "in": "path", "required": true, "schema": {"type": "string"}});
+        let of = |name: &str, held: Json| {
+            let properties = json!({name: held});
+            json!({"schema": {"type": "object", "required": [name], "properties": properties}})
+        };
+        let sent = of("a", json!({"type": "integer"}));
+        let answered = of("data", json!({"type": "array", "items": {"type": "integer"}}));
         let document = json!({
             "info": {"title": "Shop", "version": "1"},
-            "paths": {"/x/{id}": {"get": {
-                "parameters": [limit, id],
-                "responses": {"204": {"description": "Done."},
-                    "404": {"$ref": "#/components/responses/Problem404"}},
-            }}},
+            "paths": {"/x/{id}": {
+                "get": {
+                    "parameters": [limit, id],
+                    "responses": {"204": {"description": "Done."},
+                        "404": {"$ref": "#/components/responses/Problem404"}},
+                },
+                // As an endpoint of a plugin with schemas of its own.
+                "post": {
+                    "requestBody": {"required": true, "content": {"application/json": sent}},
+                    "responses": {"200": {"content": {"application/json": answered}}},
+                },
+            }},
             "components": {
                 "responses": {"Problem404": {"content": {"application/problem+json":
                     {"schema": {"$ref": "#/components/schemas/Problem"}}}}},
@@ -349,6 +362,9 @@ mod tests {
             "        204: {\n          headers: { [name: string]: unknown };\n          \
              content?: never;\n",
             "        404: Refusal;\n",
+            "      requestBody: {\n        content: {\n",
+            "          \"application/json\": {\n            a: number;\n          };\n",
+            "            \"application/json\": {\n              data: number[];\n            };\n",
             "export interface Problem {\n  a?: unknown;\n}\n",
             "export type Kind = \"x\";\n",
         ] {

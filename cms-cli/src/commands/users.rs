@@ -170,7 +170,7 @@ async fn at(flags: &Flags, out: &Output, client: &Client, command: UsersCommand)
             reply::list::<Sessions>(out, client, &paging, &columns, query).await
         }
         UsersCommand::Sessions { user, revoke: Some(session), .. } => {
-            let id = rows.id(&user).await?;
+            let (id, user) = rows.find(&user).await?;
             client.call::<Revoke>(&WhichSessions { id, session }, &NoBody).await?;
             let text = match session {
                 Some(session) => format!("The session {session} of {user} has ended."),
@@ -238,7 +238,7 @@ fn second_factor(out: &Output, user: User) -> Done {
 }
 
 async fn reset_second_factor(flags: &Flags, out: &Output, client: &Client, user: &str) -> Done {
-    let id = USERS.id(client, user).await?;
+    let (id, user) = USERS.find(client, user).await?;
     prompt::confirm(
         flags,
         &format!(
@@ -255,7 +255,7 @@ async fn reset_second_factor(flags: &Flags, out: &Output, client: &Client, user:
 
 async fn new_codes(flags: &Flags, out: &Output, client: &Client, args: CodesArgs) -> Done {
     let CodesArgs { user, out: file } = args;
-    let id = USERS.id(client, &user).await?;
+    let (id, user) = USERS.find(client, &user).await?;
     prompt::confirm(
         flags,
         &format!("Make new recovery codes for {user}? The old ones stop working."),

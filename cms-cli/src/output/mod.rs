@@ -19,4 +19,4 @@ pub(crate) mod table;
 
 pub(crate) use failure::{Done, Exit, Failure};
 pub(crate) use file::{SecretFile, WholeFile};
-pub(crate) use printer::{Output, Part, PrintFlags, Progress, Style, Visible, counted};
+pub(crate) use printer::{Output, Part, PrintFlags, Progress, Style, Visible, counted, listed};

@@ -266,6 +266,17 @@ pub(crate) fn counted(number: impl Into<u64>, thing: &str) -> String {
     }
 }
 
+/// The most names that [`listed`] shows.
+const MAX_NAMES: usize = 5;
+
+/// `ana, bo`; of many `ana, bo, cy, di, ed and 2 more`.
+pub(crate) fn listed(names: &[String]) -> String {
+    match names.split_at_checked(MAX_NAMES) {
+        Some((first, more @ [_, ..])) => format!("{} and {} more", first.join(", "), more.len()),
+        _ => names.join(", "),
+    }
+}
+
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
 /// The progress of one task, counted in rows or bytes.
@@ -369,6 +380,20 @@ mod tests {
     fn one_is_singular() {
         for (number, text) in [(0_u64, "0 rows"), (1, "1 row"), (2, "2 rows")] {
             assert_eq!(counted(number, "row"), text);
+        }
+    }
+
+    #[test]
+    fn long_lists_of_names_are_cut() {
+        let names: Vec<String> = (1..=500).map(|id| format!("n{id}")).collect();
+        for (count, text) in [
+            (0, ""),
+            (1, "n1"),
+            (5, "n1, n2, n3, n4, n5"),
+            (6, "n1, n2, n3, n4, n5 and 1 more"),
+            (500, "n1, n2, n3, n4, n5 and 495 more"),
+        ] {
+            assert_eq!(listed(&names[..count]), text);
         }
     }
 }

@@ -25,11 +25,12 @@ use super::{
 use crate::{
     flags::Flags,
     input,
-    output::{Done, Exit, Failure, Output},
+    output::{Done, Exit, Failure, Output, listed},
 };
 
-/// The most ids that a failure names.
-const MAX_IDS: usize = 5;
+/// Numbers that one request looks for: with their ids and names, its address stays below the 8 KiB
+/// that common proxies take.
+const MAX_NUMBERS: usize = 100;
 
 /// How rows are found by their names and shown. `R` reads them.
 pub(crate) struct Noun<R: Operation<Reply: Paged>> {
@@ -64,28 +65,19 @@ where
     /// The id of the row with this id or exactly this name, else with the name in other cases or
     /// composed otherwise.
     pub(crate) async fn id(&self, client: &Client, named: &str) -> Done<i64> {
-        let is = |op: &str| json!({ self.name: { op: named } });
-        let ids = |found: Vec<(i64, String)>| -> Vec<i64> {
-            found.into_iter().map(|(id, _)| id).collect()
+        self.find(client, named).await.map(|(id, _)| id)
+    }
+
+    /// As [`Noun::id`], with what the row is called: `shop`, or `3 (shop)` where a number was
+    /// given, because several rows may have one name. A row that the caller may not read is called
+    /// as it was named.
+    pub(crate) async fn find(&self, client: &Client, named: &str) -> Done<(i64, String)> {
+        let rows = if is_number(named) {
+            self.of_numbers(client, &[named]).await?
+        } else {
+            self.of_name(client, named).await?
         };
-        if let Ok(id) = named.parse::<i64>() {
-            let either = json!({"or": [{"id": {"eq": id}}, is("eq")]});
-            let found = match self.found(client, Some(either)).await {
-                // Callers that may not read the rows may still act on them by id.
-                Err(failure) if [Exit::NoRight, Exit::Failed].contains(&failure.exit) => Vec::new(),
-                found => ids(found?),
-            };
-            return id_of_number(self.one, named, id, &found);
-        }
-        let mut found = self.found(client, Some(is("eq"))).await?;
-        if found.is_empty() {
-            // The service composes nothing, and ignores case in ASCII only: other names are looked
-            // for among all rows.
-            found = self.found(client, named.is_ascii().then(|| is("contains"))).await?;
-            let wanted = folded(named);
-            found.retain(|(_, name)| folded(name) == wanted);
-        }
-        only((self.one, self.hint), named, &ids(found))
+        self.only(named, &rows)
     }
 
     /// As [`Noun::id`], when a row is named.
@@ -98,11 +90,70 @@ where
 
     /// As [`Noun::id`], of each.
     pub(crate) async fn ids(&self, client: &Client, named: &[String]) -> Done<Vec<i64>> {
-        let mut ids = Vec::with_capacity(named.len());
-        for named in named {
-            ids.push(self.id(client, named).await?);
+        let rows = self.find_all(client, named).await?;
+        Ok(rows.into_iter().map(|(id, _)| id).collect())
+    }
+
+    /// As [`Noun::find`], of each. Numbers share requests.
+    async fn find_all(&self, client: &Client, named: &[String]) -> Done<Vec<(i64, String)>> {
+        let numbers: Vec<&str> =
+            named.iter().map(String::as_str).filter(|text| is_number(text)).collect();
+        let mut numbered = Vec::with_capacity(numbers.len());
+        for numbers in numbers.chunks(MAX_NUMBERS) {
+            numbered.extend(self.of_numbers(client, numbers).await?);
         }
-        Ok(ids)
+        let mut all = Vec::with_capacity(named.len());
+        for named in named {
+            let rows: Vec<(i64, String)> = match named.parse::<i64>() {
+                Ok(number) => {
+                    let is_meant = |(id, name): &&(i64, String)| *id == number || name == named;
+                    numbered.iter().filter(is_meant).cloned().collect()
+                }
+                Err(_) => self.of_name(client, named).await?,
+            };
+            all.push(self.only(named, &rows)?);
+        }
+        Ok(all)
+    }
+
+    /// The rows that have one of these numbers as id or as name.
+    async fn of_numbers(&self, client: &Client, numbers: &[&str]) -> Done<Vec<(i64, String)>> {
+        let ids: Vec<i64> = numbers.iter().filter_map(|number| number.parse().ok()).collect();
+        let either = json!({"or": [{"id": {"in": ids}}, { self.name: {"in": numbers} }]});
+        match self.found(client, Some(either)).await {
+            // Callers that may not read the rows may still act on them by id.
+            Err(failure) if [Exit::NoRight, Exit::Failed].contains(&failure.exit) => Ok(Vec::new()),
+            found => found,
+        }
+    }
+
+    /// The rows with this name.
+    async fn of_name(&self, client: &Client, named: &str) -> Done<Vec<(i64, String)>> {
+        let is = |op: &str| json!({ self.name: { op: named } });
+        let mut found = self.found(client, Some(is("eq"))).await?;
+        if found.is_empty() {
+            // The service composes nothing, and ignores case in ASCII only: other names are looked
+            // for among all rows.
+            found = self.found(client, named.is_ascii().then(|| is("contains"))).await?;
+            let wanted = folded(named);
+            found.retain(|(_, name)| folded(name) == wanted);
+        }
+        Ok(found)
+    }
+
+    /// The only one of these rows that is meant, and what it is called.
+    fn only(&self, named: &str, rows: &[(i64, String)]) -> Done<(i64, String)> {
+        let ids: Vec<i64> = rows.iter().map(|(id, _)| *id).collect();
+        let id = match named.parse() {
+            Ok(id) => id_of_number(self.one, named, id, &ids)?,
+            Err(_) => only((self.one, self.hint), named, &ids)?,
+        };
+        let called = match rows.iter().find(|(of, _)| *of == id) {
+            Some((_, name)) if is_number(named) => format!("{id} ({name})"),
+            Some((_, name)) => name.clone(),
+            None => named.to_owned(),
+        };
+        Ok((id, called))
     }
 
     /// Ids and names of the rows that fulfil a condition, or of all without one.
@@ -158,6 +209,11 @@ where
         self.noun.id(self.client, named).await
     }
 
+    /// The id, and what the row is called.
+    pub(crate) async fn find(&self, named: &str) -> Done<(i64, String)> {
+        self.noun.find(self.client, named).await
+    }
+
     pub(crate) async fn edit<U>(&self, named: &str, patch: &U::Body) -> Done
     where
         U: Operation<Query = ById, Reply: Single<One = T>>,
@@ -178,13 +234,13 @@ where
         change::<U>(self.out, self.client, &ids, &patch, (&columns, self.noun.cell)).await
     }
 
-    /// Deletes rows after the question `Delete 2 users (ana, bo)`, which `end` completes.
+    /// Deletes rows after the question `Delete 2 users: ana, bo`, which `end` completes.
     pub(crate) async fn delete<D>(&self, several: Vec<String>, end: &str) -> Done
     where
         D: Operation<Query = ById, Body = NoBody>,
     {
-        let names = input::named(several)?;
-        let ids = self.noun.ids(self.client, &names).await?;
+        let rows = self.noun.find_all(self.client, &input::named(several)?).await?;
+        let (ids, names): (Vec<i64>, Vec<String>) = rows.into_iter().unzip();
         let what = (self.noun.one, end);
         delete::<D>(self.flags, self.out, self.client, (&ids, &names), what).await
     }
@@ -269,6 +325,10 @@ fn reference(text: &str) -> Option<String> {
     is_one.then(|| format!("{}-{}", &text[..4], &text[4..]).to_uppercase())
 }
 
+fn is_number(text: &str) -> bool {
+    text.parse::<i64>().is_ok()
+}
+
 /// A name composed (NFC) and in lower case.
 fn folded(name: &str) -> String {
     name.nfc().collect::<String>().to_lowercase()
@@ -296,9 +356,8 @@ fn only((what, hint): (&str, &str), name: &str, ids: &[i64]) -> Done<i64> {
         }
         [id] => Ok(*id),
         ids => {
-            let told: Vec<String> = ids.iter().take(MAX_IDS).map(i64::to_string).collect();
-            let (count, more) = (ids.len(), if ids.len() > MAX_IDS { " and more" } else { "" });
-            let why = format!("{count} {what}s are named {name:?}: {}{more}", told.join(", "));
+            let told: Vec<String> = ids.iter().map(i64::to_string).collect();
+            let why = format!("{} {what}s are named {name:?}: {}", ids.len(), listed(&told));
             Err(Failure::new(Exit::NotFound, why).hint("name one of them by its id"))
         }
     }
@@ -343,7 +402,7 @@ mod tests {
         let none = only(what, "shop", &[]).expect_err("none");
         assert_eq!(none.what, "there is no API key named \"shop\"");
         let many = only(what, "shop", &[1, 2, 3, 4, 5, 6, 7]).expect_err("many");
-        assert_eq!(many.what, "7 API keys are named \"shop\": 1, 2, 3, 4, 5 and more");
+        assert_eq!(many.what, "7 API keys are named \"shop\": 1, 2, 3, 4, 5 and 2 more");
         assert_eq!((none.exit, many.exit), (Exit::NotFound, Exit::NotFound));
     }
 }

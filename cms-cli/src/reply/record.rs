@@ -10,7 +10,7 @@ use serde_json::{Value as Json, json};
 use super::call::{Single, by_id, call, written};
 use crate::{
     flags::Flags,
-    output::{Done, Exit, Failure, Output, counted, record::Record, table},
+    output::{Done, Exit, Failure, Output, counted, listed, record::Record, table},
     prompt,
 };
 
@@ -132,7 +132,7 @@ pub(crate) async fn act<O: Operation<Query = ById, Body = NoBody>>(
     several(out, ids, async |id| Ok(client.call::<O>(&by_id(id), &NoBody).await?)).await.map(drop)
 }
 
-/// Deletes rows after the question `Delete 2 users (ana, bo)`, which `end` completes.
+/// Deletes rows after the question `Delete 2 users: ana, bo`, which `end` completes.
 pub(crate) async fn delete<O: Operation<Query = ById, Body = NoBody>>(
     flags: &Flags,
     out: &Output,
@@ -140,10 +140,10 @@ pub(crate) async fn delete<O: Operation<Query = ById, Body = NoBody>>(
     (ids, names): (&[i64], &[String]),
     (thing, end): (&str, &str),
 ) -> Done {
-    let (many, names) = (counted(ids.len() as u64, thing), names.join(", "));
-    prompt::confirm(flags, &format!("Delete {many} ({names}){end}"))?;
+    let many = counted(ids.len() as u64, thing);
+    prompt::confirm(flags, &format!("Delete {many}: {}{end}", listed(names)))?;
     act::<O>(out, client, ids).await?;
-    out.done(&json!({"deleted": ids}), &format!("{many} deleted: {names}"))
+    out.done(&json!({"deleted": ids}), &format!("{many} deleted: {}", names.join(", ")))
 }
 
 /// Changes each. Prints one as a record, several as a table of these columns.

@@ -109,7 +109,8 @@ fn a_rotation_that_ends_the_old_value_is_asked_about_at_a_terminal() {
     };
     let left = rotate("", "n\n").fails(3);
     assert!(
-        left.out.contains("stops at once; --grace 1h") && !left.out.contains("_k1_"),
+        left.out.contains("Give the API key 1 (ci) a new value? The old one stops at once")
+            && !left.out.contains("_k1_"),
         "{left:?}"
     );
     assert!(rotate("", "y\n").ok().contains("_k1_"));

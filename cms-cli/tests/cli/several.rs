@@ -2,7 +2,7 @@
 
 use serde_json::{Value as Json, json};
 
-use crate::support::{PASSWORD, cms, cms_with, site, site_of_ana};
+use crate::support::{PASSWORD, Served, both_ways, cms, cms_with, site, site_of_ana};
 
 #[test]
 fn keys_change_together() {
@@ -33,6 +33,29 @@ fn keys_change_together() {
     cms_with(dir.path(), "keys delete -", "2\n").fails(2);
     cms_with(dir.path(), "keys delete - --yes", "2\nc\n").ok();
     assert_eq!(run("list").ok(), "");
+}
+
+#[test]
+fn numbers_are_looked_for_together_and_named_in_the_question() {
+    let dir = site();
+    for name in ["web", "shop", "press"] {
+        cms(dir.path(), &format!("keys create --name {name} --right 'GET /api/pages'")).ok();
+    }
+    let server = Served::start(dir.path(), &[]);
+    let [_, remote] = both_ways(dir.path(), &server);
+    let requests = || {
+        let key = cms(dir.path(), &format!("keys show k --json {remote}")).json();
+        key["data"]["requests"].as_i64().expect("a number")
+    };
+    let before = requests();
+    cms_with(dir.path(), &format!("keys disable - {remote}"), "1\n2\n3\n").ok();
+    // One looks for all three, three change them, two show the key.
+    assert_eq!(requests() - before, 6);
+    // Numbers of no key stand for themselves.
+    let asked = cms_with(dir.path(), "keys delete -", "1\n2\nPRESS\n97\n98\n99\n100\n").fails(2);
+    asked.tells("Delete 7 API keys: 1 (web), 2 (shop), press, 97, 98 and 2 more? Programs");
+    let deleted = cms(dir.path(), "keys delete 1 SHOP 3 --yes");
+    deleted.tells("3 API keys deleted: 1 (web), shop, 3 (press)\n").ok();
 }
 
 /// What only has it for a name is told with its id, and left as it is.

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::Path};
 
 use crate::{
-    support::{PASSWORD, Served, cms, cms_with, first_login, has, site, site_of_ana},
+    support::{PASSWORD, Served, at_terminal, cms, cms_with, first_login, has, site, site_of_ana},
     untouched::sql,
 };
 
@@ -108,7 +108,10 @@ fn rights_of_a_group() {
     );
     run("groups show editors").fails(5);
     run("groups delete admins --yes").fails(6);
-    run("groups delete writers").fails(2);
+    let question = "Delete 1 group: 2 (writers)?";
+    run("groups delete 2").fails(2).tells(question);
+    let left = at_terminal(dir.path(), "groups delete 2", &[], "n\n").fails(3);
+    assert!(left.out.contains(question), "{left:?}");
     run("groups delete writers --yes").tells("1 group deleted: writers").ok();
 }
 

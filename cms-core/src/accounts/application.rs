@@ -112,7 +112,7 @@ impl Accounts {
         user.check()?;
         let db = self.0.base.db();
         let mut rights = match user.names_plugins() {
-            true => user.owned(&groups::sql::owners_now(db).await?),
+            true => user.owned(&groups::sql::owners(db).await?),
             false => user.rights.clone(),
         };
         for name in &user.groups {

@@ -11,7 +11,8 @@ use super::Accounts;
 use crate::{
     AuditEntry, Change, Code, Error, Millis, Page, Paging, Result,
     base::Base,
-    db::{Db, args, read, record, statements},
+    change::Reader,
+    db::{args, read, record, statements},
     ground::{self, ListName, crypto},
 };
 
@@ -47,9 +48,6 @@ pub struct Attempts {
 
 impl Accounts {
     /// Networks with wrong logins within the last hour, one page at a time.
-    ///
-    /// # Errors
-    /// `bad_query` for a foreign cursor.
     pub async fn attempts(&self, paging: &Paging) -> Result<Page<Attempts>> {
         let base = &self.0.base;
         let since = base.clock().now() - WINDOW_S * 1000;
@@ -86,7 +84,8 @@ pub(super) fn network(address: IpAddr) -> String {
 /// one at a time: each holds a lock until its change ends.
 pub(super) async fn admit(change: &mut Change, network: &str) -> Result<()> {
     change.run(LOCK, args![network, change.now()]).await?;
-    let counted = count(change, network, change.now() - WINDOW_S * 1000).await?;
+    let since = change.now() - WINDOW_S * 1000;
+    let counted = count(&mut *change, network, since).await?;
     judge(&counted, change.now(), ATTEMPTS)
 }
 
@@ -107,7 +106,7 @@ pub(super) async fn admit_account(change: &mut Change, account: &str) -> Result<
 /// As [`admit`], but takes no lock.
 pub(super) async fn refuse_locked(base: &Base, network: &str) -> Result<()> {
     let now = base.clock().now();
-    judge(&read_count(base.db(), network, now - WINDOW_S * 1000).await?, now, ATTEMPTS)
+    judge(&count(base.db(), network, now - WINDOW_S * 1000).await?, now, ATTEMPTS)
 }
 
 fn judge(counted: &Counted, now: Millis, allowed: i64) -> Result<()> {
@@ -122,7 +121,8 @@ fn judge(counted: &Counted, now: Millis, allowed: i64) -> Result<()> {
 /// Counts a wrong login. The last allowed one is audited as the lock of the network.
 pub(super) async fn note(change: &mut Change, network: &str) -> Result<()> {
     insert(change, network).await?;
-    let counted = count(change, network, change.now() - WINDOW_S * 1000).await?;
+    let since = change.now() - WINDOW_S * 1000;
+    let counted = count(&mut *change, network, since).await?;
     if counted.count == ATTEMPTS {
         change
             .audit(AuditEntry { action: "lock", table: "loginattempts", id: network, columns: &[] })
@@ -163,7 +163,7 @@ pub(super) async fn pause(
     network: &str,
 ) -> Result<Option<Error>> {
     let (now, since) = (change.now(), change.now() - WINDOW_S * 1000);
-    let length = length_s(count(change, account, since).await?.count) * 1000;
+    let length = length_s(count(&mut *change, account, since).await?.count) * 1000;
     if length == 0 {
         return Ok(None);
     }
@@ -180,7 +180,7 @@ pub(super) async fn pause(
 pub(super) async fn refuse_paused(base: &Base, account: &str, network: &str) -> Result<()> {
     let (db, now) = (base.db(), base.clock().now());
     let since = now - WINDOW_S * 1000;
-    let length = length_s(read_count(db, account, since).await?.count) * 1000;
+    let length = length_s(count(db, account, since).await?.count) * 1000;
     if length == 0 {
         return Ok(());
     }
@@ -236,16 +236,8 @@ statements! {
     );
 }
 
-async fn count(change: &mut Change, network: &str, since: i64) -> Result<Counted> {
-    change.one(COUNT, args![network, since]).await
-}
-
-/// As [`count`], outside a change.
-async fn read_count(db: &Db, network: &str, since: i64) -> Result<Counted> {
-    Ok(db
-        .optional(COUNT, args![network, since])
-        .await?
-        .unwrap_or(Counted { count: 0, oldest: None }))
+async fn count(from: impl Into<Reader<'_>>, network: &str, since: i64) -> Result<Counted> {
+    from.into().one(COUNT, args![network, since]).await
 }
 
 pub(super) async fn insert(change: &mut Change, network: &str) -> Result<()> {

@@ -89,9 +89,6 @@ impl Accounts {
     }
 
     /// Number of users who can administer the site: active members of a group with all rights.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn admins(&self) -> Result<i64> {
         let (count,) = self.0.base.db().one(users::sql::ADMINS, args![]).await?;
         Ok(count)

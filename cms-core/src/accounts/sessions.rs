@@ -104,9 +104,6 @@ fn session_ended() -> Error {
 impl Accounts {
     /// Finds the session of a token. Takes at most one query; on SQLite none while nothing is
     /// committed. None: the session has ended, its user is switched off, or it never existed.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn identify(&self, token: &str) -> Result<Option<SessionUser>> {
         Ok(self.identify_reader(token, None).await?.map(|(user, _)| user))
     }
@@ -154,9 +151,6 @@ impl Accounts {
     }
 
     /// Waits until no other change of users or groups runs. Comes before the caller is judged.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn take_turn(&self, change: &mut Change) -> Result<()> {
         change.lock(LOCK).await
     }
@@ -226,9 +220,6 @@ impl Accounts {
     }
 
     /// The open sessions of a user, one page at a time.
-    ///
-    /// # Errors
-    /// `bad_query` for a foreign cursor.
     pub async fn sessions(&self, user: i64, paging: &Paging) -> Result<Page<Session>> {
         let (base, (seen, begun)) = (&self.0.base, self.session_horizons());
         let read =

@@ -75,9 +75,6 @@ impl AuditLog {
     }
 
     /// The query plan for what the filter selects of its first table, by line.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub async fn plan(&self, filter: &AuditFilter) -> Result<Vec<String>> {
@@ -88,7 +85,7 @@ impl AuditLog {
     /// The audit log, newest first, one page at a time.
     ///
     /// # Errors
-    /// `bad_query` for a foreign cursor, and for a row without a table.
+    /// `bad_query` for a row without a table.
     pub async fn list(&self, paging: &Paging, filter: &AuditFilter) -> Result<Page<AuditRow>> {
         filter.check()?;
         let read = async |last: Option<Position>, limit: i64| {

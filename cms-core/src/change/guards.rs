@@ -107,3 +107,33 @@ pub(crate) async fn limited(
         }
     }
 }
+
+/// Implements the trait of a hook for async functions. `$named` is a trait that names the lifetime
+/// for which such a function borrows its argument.
+macro_rules! async_hook {
+    ($life:lifetime, $hook:ident::$call:ident($arg:ident), $named:ident) => {
+        /// An async function that takes its argument with any lifetime.
+        #[doc(hidden)]
+        pub trait $named<$life>: Fn($arg<$life>) -> Self::Future {
+            type Future: Future<Output = $crate::Result<()>> + Send + $life;
+        }
+
+        impl<$life, F, Run> $named<$life> for F
+        where
+            F: Fn($arg<$life>) -> Run,
+            Run: Future<Output = $crate::Result<()>> + Send + $life,
+        {
+            type Future = Run;
+        }
+
+        impl<F> $hook for F
+        where
+            F: for<$life> $named<$life> + Send + Sync + 'static,
+        {
+            fn $call<$life>(&$life self, arg: $arg<$life>) -> BoxFuture<$life, $crate::Result<()>> {
+                Box::pin(self(arg))
+            }
+        }
+    };
+}
+pub(crate) use async_hook;

@@ -6,6 +6,7 @@ mod guards;
 mod holders;
 pub(crate) mod many;
 mod outcome;
+mod reader;
 
 use std::{collections::BTreeSet, sync::Arc};
 
@@ -20,10 +21,11 @@ use crate::{
     },
     events::{self, Event, JudgedEvent, Outbox, Payload},
 };
-pub(crate) use guards::{Guard, Guards, Judge, bounded, limited};
+pub(crate) use guards::{Guard, Guards, Judge, async_hook, bounded, limited};
 use holders::Holder;
 pub(crate) use holders::{Call, Holders};
 pub use outcome::Outcome;
+pub(crate) use reader::Reader;
 use serde_json::json;
 
 pub(crate) mod sql {

@@ -16,17 +16,14 @@
 //! ```
 //!
 //! ```text
-//! condition     read, evaluated               trace       the same, with reasons
-//! group         rules and nested groups       rule        one rule
-//! operator      the fifteen operators         operand     a value, made ready for its operator
-//! answers       what a rule's field names     check       what may be saved
-//! scalar        equality of two values        membership  the same against many
-//! exact         numbers of any length         moment      dates and times, and their order
-//! needles       texts searched for in texts   affixes     beginnings and ends of texts
-//! pattern       regular expressions
+//! condition  read, evaluated, with reasons   group       rules and groups of them
+//! operand    operators and their values      answers     what a rule's field names
+//! scalar     equality of two values          membership  the same against many
+//! exact      numbers of any length           moment      dates and times, and their order
+//! texts      texts searched for in texts     pattern     regular expressions
+//! check      what may be saved
 //! ```
 
-mod affixes;
 mod answers;
 mod check;
 mod condition;
@@ -34,21 +31,21 @@ mod exact;
 mod group;
 mod membership;
 mod moment;
-mod needles;
 mod operand;
-mod operator;
 mod pattern;
-mod rule;
 mod scalar;
-#[cfg(test)]
-mod tests;
-mod trace;
+mod texts;
 
 pub use answers::Surroundings;
 pub(crate) use answers::{AROUND, find};
 pub(crate) use check::costly;
 pub use check::{CheckedConditions, Problem, Severity, check};
-pub use condition::Condition;
-pub use operator::Operator;
+pub use condition::{Condition, Traced};
+pub use operand::Operator;
 pub(crate) use pattern::MOST_STATES;
-pub use trace::Traced;
+
+#[cfg(test)]
+mod tests {
+    mod cases;
+    mod laws;
+}

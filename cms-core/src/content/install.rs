@@ -186,7 +186,7 @@ async fn apply(
     // Processes that start together install one after the other. Each reads the state that the last
     // one left.
     change.lock(Lock::SCHEMA).await?;
-    let mut plan = Plan::within(change);
+    let mut plan = Plan::of(&mut *change);
     plan.exactly = exactly;
     let plan = planned(plan, tables, declared).await?;
     let Plan { script, recorded, builds, changes, .. } = plan;

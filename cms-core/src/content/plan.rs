@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 
 use super::{TableDeclaration, index::Index};
 use crate::{
-    Change, Result,
-    db::{Db, DbTable, Dialect, FromRow, IndexState, Sql, Value, args},
+    Result,
+    change::Reader,
+    db::{DbTable, Dialect, FromRow, IndexState, Sql, Value, args},
 };
 
 /// What is to be done for the tables of a plugin.
 pub(super) struct Plan<'a> {
-    source: Source<'a>,
+    reader: Reader<'a>,
     /// Whether to drop indexes that are no longer declared.
     pub(super) exactly: bool,
     /// Statements for one change, in this order.
@@ -31,25 +32,12 @@ pub(crate) struct Build {
     pub(crate) index: Index,
 }
 
-enum Source<'a> {
-    Db(&'a Db),
-    Change(&'a mut Change),
-}
-
 impl<'a> Plan<'a> {
-    /// Plans from the committed state.
-    pub(super) fn of(db: &'a Db) -> Self {
-        Self::from(Source::Db(db))
-    }
-
-    /// Plans from the state that a change sees.
-    pub(super) fn within(change: &'a mut Change) -> Self {
-        Self::from(Source::Change(change))
-    }
-
-    fn from(source: Source<'a>) -> Self {
+    /// Plans from the committed state, or from the state that a change sees.
+    pub(super) fn of(reader: impl Into<Reader<'a>>) -> Self {
         let (script, recorded, builds) = Default::default();
-        Self { source, exactly: true, script, recorded, builds, changes: Changes::default() }
+        let (reader, changes) = (reader.into(), Changes::default());
+        Self { reader, exactly: true, script, recorded, builds, changes }
     }
 
     pub(super) fn run(&mut self, statement: String) {
@@ -71,17 +59,12 @@ impl<'a> Plan<'a> {
     }
 
     pub(super) fn dialect(&self) -> Dialect {
-        match &self.source {
-            Source::Db(db) => db.dialect(),
-            Source::Change(change) => change.dialect(),
-        }
+        self.reader.dialect()
     }
 
     pub(super) async fn describe(&mut self, table: &str) -> Result<Option<DbTable>> {
-        match &mut self.source {
-            Source::Db(db) => db.describe(table).await,
-            Source::Change(change) => change.describe(table).await,
-        }
+        let dialect = self.dialect();
+        Ok(DbTable::of(dialect, self.all(dialect.columns(), args![table]).await?))
     }
 
     pub(super) async fn describe_adopted(&mut self, table: &str) -> Result<Option<DbTable>> {
@@ -100,10 +83,7 @@ impl<'a> Plan<'a> {
         sql: impl Into<Sql>,
         args: Vec<Value>,
     ) -> Result<Vec<T>> {
-        match &mut self.source {
-            Source::Db(db) => db.all(sql, args).await,
-            Source::Change(change) => change.all(sql, args).await,
-        }
+        self.reader.all(sql, args).await
     }
 
     pub(super) async fn optional<T: FromRow>(
@@ -111,7 +91,7 @@ impl<'a> Plan<'a> {
         sql: impl Into<Sql>,
         args: Vec<Value>,
     ) -> Result<Option<T>> {
-        Ok(self.all(sql, args).await?.into_iter().next())
+        self.reader.optional(sql, args).await
     }
 
     /// The number that a query returns.

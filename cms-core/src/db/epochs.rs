@@ -267,9 +267,6 @@ impl Db {
     ///
     /// Runs without a [`crate::Change`]: it changes no sum, and a statement that commits by
     /// itself holds no row while this process stands still.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub(crate) async fn fold_epochs(&self) -> Result<u64> {
         if !self.dialect().writes_alone() {
             return Ok(0);

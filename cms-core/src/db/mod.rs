@@ -245,9 +245,6 @@ impl Db {
     }
 
     /// Prepares the statements. Returns those that the engine refuses, with its reason.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     #[cfg(feature = "testing")]
     pub(crate) async fn refused(
         &self,

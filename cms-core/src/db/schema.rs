@@ -129,9 +129,6 @@ impl Db {
 
     /// Names of the columns of a table of the site's schema, in their order; empty when there is
     /// no such table.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn columns_of(&self, table: &str) -> Result<Vec<String>> {
         let described = self.describe(table).await?;
         Ok(described
@@ -140,9 +137,6 @@ impl Db {
     }
 
     /// Names of all tables and views.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn table_names(&self) -> Result<Vec<String>> {
         Ok(self
             .all(self.dialect().tables(), Vec::new())

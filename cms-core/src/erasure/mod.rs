@@ -103,9 +103,6 @@ impl Eraser {
 
     /// Overwrites what the database keeps of removed rows, as far as its engine can, and lists
     /// files that still contain the address.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn receipt(self, actor: &Actor) -> Result<EraseReceipt> {
         if !self.only_looks {
             self.base.db().scrub(false).await?;

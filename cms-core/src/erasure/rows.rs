@@ -110,9 +110,6 @@ type Event = (String, String, String);
 
 impl Eraser {
     /// The next rows that contain the address; `None`: there are no more.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn find(&mut self) -> Result<Option<FoundRows>> {
         loop {
             let found = match self.stage {

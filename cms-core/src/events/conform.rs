@@ -1,6 +1,9 @@
-//! Whether data fits one of our own schemas, judged by the keywords that those schemas use. Pure.
+//! Whether data fits a schema: one of our own, or that of a plugin's endpoint. Data is judged by
+//! the keywords of JSON Schema that our own schemas use and a few more; a schema with others is
+//! refused. Pure. The file is long because what a schema may say stands beside how data is judged
+//! by it; our own schemas and those of plugins are checked alike.
 
-use std::{collections::HashMap, sync::LazyLock};
+use std::{collections::HashMap, io, sync::LazyLock};
 
 use regex::Regex;
 use serde_json::{Map, Value as Json};
@@ -9,6 +12,23 @@ use crate::{FieldError, ground::parse_rfc3339};
 
 /// Most faults that are reported: enough to mend the data, and bounded whatever was sent.
 const MAX_FAULTS: usize = 100;
+
+/// Most choices that a fault names.
+const MAX_CHOICES: usize = 20;
+
+/// Most bytes of a plugin's schema as JSON.
+const MAX_SCHEMA: usize = 1 << 16;
+
+/// How deep the lists and objects of a plugin's schema may nest.
+const MAX_SCHEMA_DEPTH: usize = 32;
+
+/// The keywords that data is judged by.
+const WORDS: [&str; 15] = [
+    "type", "enum", "const", "oneOf", "properties", "required", "additionalProperties", "items",
+    "minItems", "maxItems", "minLength", "maxLength", "pattern", "minimum", "maximum",
+];
+
+const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
 /// The form of a date-time in RFC 3339. Our parser takes other forms too.
 static DATE_TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
@@ -19,24 +39,128 @@ static DATE_TIME: LazyLock<Option<Regex>> = LazyLock::new(|| {
 
 /// A schema, its patterns compiled.
 #[derive(Debug)]
-pub(super) struct Rules {
+pub(crate) struct Rules {
     pub(super) schema: Json,
     patterns: HashMap<String, Regex>,
 }
 
 impl Rules {
-    pub(super) fn new(schema: Json) -> Self {
+    pub(crate) fn new(schema: Json) -> Self {
         let mut patterns = HashMap::new();
         compile(&schema, &mut patterns);
         Self { schema, patterns }
     }
 
     /// The first hundred faults that the schema finds in `data`. A list or text that is too long
-    /// has only this fault.
-    pub(super) fn faults(&self, data: &Json) -> Vec<FieldError> {
+    /// has only this fault. `at` is the name of the data; empty: the data is the whole body.
+    pub(crate) fn faults(&self, data: &Json, at: &str) -> Vec<FieldError> {
         let mut judge = Judge { patterns: &self.patterns, faults: Vec::new() };
-        judge.value(&self.schema, data, "data");
+        judge.value(&self.schema, data, at);
         judge.faults
+    }
+}
+
+/// Faults of a plugin's schema, each with its JSON Pointer and a remedy.
+pub(crate) fn schema_faults(schema: &Json) -> Vec<(String, String)> {
+    let mut faults = Vec::new();
+    if !is_shallow(schema, MAX_SCHEMA_DEPTH) {
+        faults.push((String::new(), format!("{MAX_SCHEMA_DEPTH} levels at most are expected")));
+    } else if serde_json::to_writer(SizeLimit(MAX_SCHEMA), schema).is_err() {
+        faults.push((String::new(), format!("{MAX_SCHEMA} bytes at most are expected")));
+    } else {
+        check(schema, "", &mut faults);
+    }
+    faults
+}
+
+fn check(schema: &Json, at: &str, faults: &mut Vec<(String, String)>) {
+    let Some(words) = schema.as_object() else {
+        let remedy = "a schema is an object; write {} for any value";
+        return faults.push((at.to_owned(), remedy.to_owned()));
+    };
+    for (word, value) in words {
+        let at = pointer(at, word);
+        let (fits, expected) = match word.as_str() {
+            "additionalProperties" if value.is_boolean() => continue,
+            "items" | "additionalProperties" => {
+                check(value, &at, faults);
+                continue;
+            }
+            "properties" => {
+                for (name, rule) in value.as_object().into_iter().flatten() {
+                    check(rule, &pointer(&at, name), faults);
+                }
+                (value.is_object(), "an object of schemas")
+            }
+            "type" => (is_type(value) || is_list(value, is_type), "a type, or a list of types,"),
+            "enum" => (is_list(value, |_| true), "a list of values"),
+            "oneOf" => {
+                (is_list(value, |one| one.get("const").is_some()), "a list of {\"const\": value}")
+            }
+            "required" => {
+                let names = value.as_array();
+                (names.is_some_and(|all| all.iter().all(Json::is_string)), "a list of names")
+            }
+            "pattern" => (
+                value.as_str().is_some_and(|text| Regex::new(text).is_ok()),
+                "a regular expression without look-around and back-references",
+            ),
+            "minLength" | "maxLength" | "minItems" | "maxItems" => {
+                (value.is_u64(), "a whole number of 0 or more")
+            }
+            "minimum" | "maximum" => (value.is_number(), "a number"),
+            "examples" => (value.is_array(), "a list"),
+            "$schema" | "title" | "description" | "format" => (value.is_string(), "text"),
+            "const" | "default" => continue,
+            _ => {
+                let known = WORDS.join(", ");
+                let remedy = format!("{word:?} is not judged: leave it out; {known} are judged");
+                faults.push((at, remedy));
+                continue;
+            }
+        };
+        if !fits {
+            faults.push((at, format!("{expected} is expected")));
+        }
+    }
+}
+
+/// The JSON Pointer of a member.
+fn pointer(at: &str, name: &str) -> String {
+    format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
+}
+
+fn is_type(value: &Json) -> bool {
+    value.as_str().is_some_and(|name| TYPES.contains(&name))
+}
+
+/// Whether a value is a list with at least one element, and all of them fit.
+fn is_list(value: &Json, fits: fn(&Json) -> bool) -> bool {
+    value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(fits))
+}
+
+pub(super) fn is_shallow(data: &Json, levels: usize) -> bool {
+    match (data, levels.checked_sub(1)) {
+        (Json::Array(values), Some(left)) => values.iter().all(|value| is_shallow(value, left)),
+        (Json::Object(members), Some(left)) => {
+            members.values().all(|value| is_shallow(value, left))
+        }
+        (Json::Array(_) | Json::Object(_), None) => false,
+        _ => true,
+    }
+}
+
+/// Counts down the bytes that it may take, and keeps none.
+pub(super) struct SizeLimit(pub(super) usize);
+
+impl io::Write for SizeLimit {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -61,7 +185,8 @@ struct Judge<'r> {
 impl Judge<'_> {
     fn fault(&mut self, at: &str, code: &'static str, message: String) {
         if !self.is_full() {
-            self.faults.push(FieldError { field: at.to_owned(), code, message });
+            let field = if at.is_empty() { "body" } else { at }.to_owned();
+            self.faults.push(FieldError { field, code, message });
         }
     }
 
@@ -70,6 +195,9 @@ impl Judge<'_> {
     }
 
     fn value(&mut self, schema: &Json, value: &Json, at: &str) {
+        if !schema.is_object() {
+            return;
+        }
         let types = types(schema);
         if !types.is_empty() && !types.iter().any(|kind| is_of(kind, value)) {
             return self.fault(at, "type", format!("{} is expected", types.join(" or ")));
@@ -77,7 +205,11 @@ impl Judge<'_> {
         if let Some(choices) = choices(schema)
             && !choices.contains(&value)
         {
-            let texts: Vec<_> = choices.iter().map(ToString::to_string).collect();
+            let mut texts: Vec<_> =
+                choices.iter().take(MAX_CHOICES).map(ToString::to_string).collect();
+            if choices.len() > MAX_CHOICES {
+                texts.push(format!("one of {} more", choices.len() - MAX_CHOICES));
+            }
             return self.fault(at, "range", format!("{} is expected", texts.join(" or ")));
         }
         match value {
@@ -104,12 +236,19 @@ impl Judge<'_> {
     fn members(&mut self, schema: &Json, members: &Map<String, Json>, at: &str) {
         for name in schema["required"].as_array().into_iter().flatten().filter_map(Json::as_str) {
             if !members.contains_key(name) {
-                self.fault(&format!("{at}.{name}"), "required", "a value is expected".to_owned());
+                self.fault(&below(at, name), "required", "a value is expected".to_owned());
             }
         }
-        for (name, rule) in schema["properties"].as_object().into_iter().flatten() {
-            if let Some(value) = members.get(name) {
-                self.value(rule, value, &format!("{at}.{name}"));
+        let others = &schema["additionalProperties"];
+        for (name, value) in members {
+            match schema["properties"].get(name) {
+                Some(rule) => self.value(rule, value, &below(at, name)),
+                None if *others == false => {
+                    let message = "no member of this name is expected";
+                    self.fault(&below(at, name), "unexpected", message.to_owned());
+                }
+                None if others.is_object() => self.value(others, value, &below(at, name)),
+                None => {}
             }
         }
     }
@@ -119,12 +258,15 @@ impl Judge<'_> {
         if !self.is_length(schema, bounds, text.chars().count(), "characters", at) {
             return;
         }
-        // Our patterns are valid; one that is not would refuse everything.
+        // All patterns are valid; one that is not would refuse everything.
         if let Some(pattern) = schema["pattern"].as_str()
             && !self.patterns.get(pattern).is_some_and(|pattern| pattern.is_match(text))
         {
-            let example = schema["examples"][0].as_str().unwrap_or(pattern);
-            self.fault(at, "format", format!("a text such as {example} is expected"));
+            let message = match schema["examples"][0].as_str() {
+                Some(example) => format!("a text such as {example} is expected"),
+                None => format!("a text that fits {pattern} is expected"),
+            };
+            self.fault(at, "format", message);
         }
         if schema["format"] == "date-time" && !is_date_time(text) {
             let message = "a date-time such as 2026-11-21T09:30:00Z is expected";
@@ -135,6 +277,9 @@ impl Judge<'_> {
     fn number(&mut self, schema: &Json, number: f64, at: &str) {
         if schema["minimum"].as_f64().is_some_and(|least| number < least) {
             self.fault(at, "range", format!("{} or more is expected", schema["minimum"]));
+        }
+        if schema["maximum"].as_f64().is_some_and(|most| number > most) {
+            self.fault(at, "range", format!("{} or less is expected", schema["maximum"]));
         }
     }
 
@@ -159,6 +304,11 @@ impl Judge<'_> {
     }
 }
 
+/// The name of a member in a fault.
+fn below(at: &str, name: &str) -> String {
+    if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
+}
+
 fn is_date_time(text: &str) -> bool {
     DATE_TIME.as_ref().is_some_and(|form| form.is_match(text)) && parse_rfc3339(text).is_some()
 }
@@ -176,7 +326,7 @@ fn types(schema: &Json) -> Vec<&str> {
 fn choices(schema: &Json) -> Option<Vec<&Json>> {
     let listed = || schema["enum"].as_array().map(|list| list.iter().collect());
     let consts = || schema["oneOf"].as_array()?.iter().map(|one| one.get("const")).collect();
-    listed().or_else(consts)
+    schema.get("const").map(|only| vec![only]).or_else(listed).or_else(consts)
 }
 
 fn is_of(kind: &str, value: &Json) -> bool {
@@ -202,12 +352,18 @@ mod tests {
     fn each_word_has_its_rule() {
         let name = json!({"type": "string", "minLength": 2, "maxLength": 3});
         let list = json!({"type": "array", "maxItems": 1, "items": {"type": "integer"}});
+        let closed = json!({"properties": {"a": {}}, "additionalProperties": false});
+        let mapped = json!({"additionalProperties": {"type": "integer"}});
         for (schema, value, expected) in [
             (json!({"type": "integer"}), json!(1), ""),
             (json!({"type": "integer"}), json!(1.5), "data type"),
             (json!({"type": ["integer", "null"]}), json!(null), ""),
             (json!({"type": ["integer", "null"]}), json!("1"), "data type"),
             (json!({"type": "integer", "minimum": 0}), json!(-1), "data range"),
+            (json!({"type": "number", "maximum": 1.5}), json!(1.5), ""),
+            (json!({"type": "number", "maximum": 1.5}), json!(2), "data range"),
+            (json!({"const": "a"}), json!("a"), ""),
+            (json!({"const": "a"}), json!("b"), "data range"),
             (json!({"enum": ["a"]}), json!("a"), ""),
             (json!({"enum": ["a"]}), json!("b"), "data range"),
             (json!({"oneOf": [{"const": "a"}, {"const": "b"}]}), json!("b"), ""),
@@ -240,10 +396,14 @@ mod tests {
             (json!({"required": ["a"]}), json!({"b": 1}), "data.a required"),
             (json!({"properties": {"a": {"type": "null"}}}), json!({"a": 1}), "data.a type"),
             (json!({"properties": {"a": {"type": "null"}}}), json!({"b": 1}), ""),
+            (closed.clone(), json!({"a": 1}), ""),
+            (closed, json!({"a": 1, "b": 1}), "data.b unexpected"),
+            (mapped.clone(), json!({"a": 1}), ""),
+            (mapped, json!({"a": "1"}), "data.a type"),
             (json!({}), json!({"anything": [1]}), ""),
             (json!(true), json!({"anything": [1]}), ""),
         ] {
-            let found = Rules::new(schema.clone()).faults(&value);
+            let found = Rules::new(schema.clone()).faults(&value, "data");
             let told: Vec<_> =
                 found.iter().map(|fault| format!("{} {}", fault.field, fault.code)).collect();
             assert_eq!(told.join(", "), expected, "{schema} {value}");
@@ -255,9 +415,62 @@ mod tests {
         let rules = Rules::new(json!({"items": {"required": ["a"], "minimum": 1}}));
         for (bad, told) in [(json!({}), 3), (json!(0), 99), (json!({}), MAX_FAULTS)] {
             let data: Json = std::iter::repeat_n(bad, told).collect();
-            assert_eq!(rules.faults(&data).len(), told);
+            assert_eq!(rules.faults(&data, "data").len(), told);
         }
         let data: Json = std::iter::repeat_n(json!({}), 500_000).collect();
-        assert_eq!(rules.faults(&data).len(), MAX_FAULTS);
+        assert_eq!(rules.faults(&data, "data").len(), MAX_FAULTS);
+        let choice = |number: usize| json!({"const": number});
+        for (choices, end) in [
+            (MAX_CHOICES, " or 18 or 19 is expected"),
+            (500, " or 18 or 19 or one of 480 more is expected"),
+        ] {
+            let listed: Json = (0..choices).collect::<Vec<_>>().into();
+            let each: Json = (0..choices).map(choice).collect();
+            for schema in [json!({"enum": listed}), json!({"oneOf": each})] {
+                let told = &Rules::new(schema).faults(&json!("a"), "data")[0].message;
+                assert!(told.starts_with("0 or 1 or 2 or ") && told.ends_with(end), "{told}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_schema_has_only_words_that_are_judged() {
+        let nested = |levels: usize| (1..levels).fold(json!({}), |inner, _| json!({"a": inner}));
+        let named = |rule: Json| json!({"properties": {"a/b": rule}});
+        for (schema, expected) in [
+            (json!({}), ""),
+            (json!({"$schema": "s", "title": "t", "format": "uuid", "default": 1}), ""),
+            (json!({"type": ["string", "null"], "pattern": "^a$", "examples": ["a"]}), ""),
+            (json!({"additionalProperties": false, "required": []}), ""),
+            (json!({"oneOf": [{"const": 1, "description": "One."}]}), ""),
+            (json!({"default": nested(MAX_SCHEMA_DEPTH - 1)}), ""),
+            (json!({"default": nested(MAX_SCHEMA_DEPTH)}), " 32 levels"),
+            (json!({"title": "x".repeat(MAX_SCHEMA)}), " 65536 bytes"),
+            (json!({"anyOf": []}), "/anyOf \"anyOf\" is not judged"),
+            (named(json!({"$ref": "#"})), "/properties/a~1b/$ref \"$ref\" is not judged"),
+            (named(json!(true)), "/properties/a~1b a schema is an object"),
+            (json!({"items": false}), "/items a schema is an object"),
+            (json!({"additionalProperties": {"type": 1}}), "/additionalProperties/type a type"),
+            (json!({"type": "text"}), "/type a type"),
+            (json!({"type": []}), "/type a type"),
+            (json!({"enum": []}), "/enum a list of values"),
+            (json!({"oneOf": [{"type": "string"}]}), "/oneOf a list of {"),
+            (json!({"properties": []}), "/properties an object"),
+            (json!({"required": [1]}), "/required a list of names"),
+            (json!({"pattern": "(?=a)"}), "/pattern a regular expression"),
+            (json!({"maxLength": -1}), "/maxLength a whole number"),
+            (json!({"maximum": "1"}), "/maximum a number"),
+            (json!({"examples": {}}), "/examples a list"),
+            (json!({"description": 1}), "/description text"),
+        ] {
+            let found = schema_faults(&schema).into_iter().next();
+            let told = found.map(|(at, remedy)| format!("{at} {remedy}")).unwrap_or_default();
+            let is_told = told.starts_with(expected) && told.is_empty() == expected.is_empty();
+            assert!(is_told, "{schema}: {told}");
+        }
+        for word in WORDS {
+            let found = schema_faults(&json!({word: null}));
+            assert!(found.iter().all(|(_, remedy)| !remedy.contains("judged")), "{word}");
+        }
     }
 }

@@ -1,14 +1,15 @@
 //! An event of the service: its name, when it is raised, and the type of its data. Receivers get
-//! the JSON Schema of that type, so schema and payload cannot differ.
+//! the JSON Schema of that type, so schema and payload cannot differ. At the end stands an event
+//! as those who follow events get it.
 
 use std::{marker::PhantomData, sync::LazyLock};
 
 use schemars::{JsonSchema, generate::SchemaSettings};
-use serde::Serialize;
+use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value as Json, json};
 
 use super::conform::Rules;
-use crate::FieldError;
+use crate::{Code, Error, FieldError, Result};
 
 /// The data of an event that an embedding program raises. Its type says which event it is.
 ///
@@ -87,7 +88,7 @@ impl CatalogueEntry {
 
     /// The first hundred faults that its schema finds in data.
     pub(super) fn faults(&self, data: &Json) -> Vec<FieldError> {
-        self.rules.faults(data)
+        self.rules.faults(data, "data")
     }
 
     /// An example of its data.
@@ -141,4 +142,33 @@ pub(crate) fn of_delivery(name: &str, description: &str, data: Json) -> Json {
             "data": data,
         },
     })
+}
+
+/// An event that was committed.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct RecordedEvent {
+    /// Its id; deliveries send the same.
+    pub id: String,
+    /// Its name, such as `item.orders.created`.
+    pub event: String,
+    /// The JSON of its data, as deliveries send it.
+    pub data: String,
+    pub(crate) row: i64,
+    pub(crate) place: i64,
+    /// How many handlers led to it.
+    pub(crate) depth: i64,
+}
+
+impl RecordedEvent {
+    /// Its data as a value. Members that the type leaves out are not read.
+    ///
+    /// # Errors
+    /// `validation_failed` when the data does not fit the type.
+    pub fn data_as<T: DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_str(&self.data).map_err(|why| {
+            let what = format!("The data of the event {} does not fit: {why}.", self.event);
+            Error::new(Code::ValidationFailed, what)
+        })
+    }
 }

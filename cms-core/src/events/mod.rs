@@ -2,14 +2,14 @@
 //! queues their jobs.
 //!
 //! ```text
-//! event     an event of the service: name, type of its data, the schema of that
+//! event     an event of the service: name, type of its data, the schema of that; an event as those
+//!           who follow events get it
 //! system    all of them
 //! payloads  the types of data
 //! outside   what plugins and embedding programs may raise
-//! conform   data compared with its schema
+//! conform   data compared with its schema, also bodies for endpoints of plugins
 //! filter    members removed from payloads
 //! outbox    an event's row and its jobs
-//! recorded  an event as those who follow events get it
 //! ```
 //!
 //! An embedding program raises events with [`Change::raise`](crate::Change::raise), or alone with
@@ -21,21 +21,12 @@ mod filter;
 mod outbox;
 mod outside;
 mod payloads;
-mod recorded;
 mod system;
 
 use serde_json::{Value as Json, json};
 
-pub use self::{
-    event::EventData,
-    outside::JudgedEvent,
-    payloads::{
-        Deployment, DeploymentCompleted, DeploymentStatus, EmailmarketingSubscribed, Id, MediaFile,
-        Order, OrderCreated, OrderItem, RegisteredUser, Subscriber, UserRegistered,
-    },
-    recorded::RecordedEvent,
-};
 pub(crate) use self::{
+    conform::{Rules, schema_faults},
     event::{Event, Payload, of_delivery, schema},
     filter::is_removed,
     outbox::{Outbox, family, sql},
@@ -50,6 +41,14 @@ pub(crate) use self::{
         FUNNEL_STARTED, FUNNEL_STEP_COMPLETED, FUNNELS, MAIL_FAILED, MEDIA_DELETED, MEDIA_UPLOADED,
         OWN, PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, PAGE_TAKEN_OFF, SUBMISSION_DELETED,
         SUBMISSION_UPDATED, SYSTEM, WEBHOOK_FAILED, find_entry, is_reserved,
+    },
+};
+pub use self::{
+    event::{EventData, RecordedEvent},
+    outside::JudgedEvent,
+    payloads::{
+        Deployment, DeploymentCompleted, DeploymentStatus, EmailmarketingSubscribed, Id, MediaFile,
+        Order, OrderCreated, OrderItem, RegisteredUser, Subscriber, UserRegistered,
     },
 };
 use crate::ground::{Millis, clock};

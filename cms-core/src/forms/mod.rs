@@ -55,9 +55,6 @@ impl Forms {
 
     /// How the database would find the submissions of a form from `horizon` or before: the lines
     /// of the engine's plan.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn expiry_plan(&self, form: i64, horizon: Millis) -> Result<Vec<String>> {
         self.0.base.db().plan(sql::EXPIRE.sql(), args![form, horizon]).await
     }
@@ -87,11 +84,12 @@ impl Forms {
     /// Removes submissions that are older than their form keeps them.
     pub(crate) async fn expire(&self) -> Result<u64> {
         let (base, mut removed) = (&self.0.base, 0);
-        for (form, days) in sql::retentions(base.db()).await? {
+        for (form, days) in base.db().all::<(i64, i64)>(sql::RETENTIONS, args![]).await? {
             let days = u64::try_from(days).unwrap_or(u64::MAX);
             let horizon = jobs::days_before(base.clock().now(), days);
             // Usually nothing is old, and a needless change would hold up other writers.
-            if sql::has_old(base.db(), form, horizon).await? {
+            let (has_old,): (bool,) = base.db().one(sql::HAS_OLD, args![form, horizon]).await?;
+            if has_old {
                 removed += jobs::remove(base, sql::EXPIRE, args![form, horizon]).await?;
             }
         }

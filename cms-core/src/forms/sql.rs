@@ -80,10 +80,12 @@ statements! {
          f.id = s.form_id where s.id = $1"
     );
     DELETE = "delete from cms_form_submissions where id = $1";
+    /// The forms that keep submissions for a limited time, each with its number of days.
     RETENTIONS = "select id, retention_days from cms_forms where retention_days is not null \
                   order by id";
     EXPIRE = "delete from cms_form_submissions where id in (select id from cms_form_submissions \
               where form_id = $1 and created_at <= $2 order by created_at, id limit 1000)";
+    /// Whether a form has submissions from $2 or before.
     HAS_OLD = "select exists (select 1 from cms_form_submissions where form_id = $1 \
                and created_at <= $2)";
 }
@@ -182,24 +184,4 @@ pub(super) async fn details(
         Some(spam) => (DETAILS_OF_MARKED, args![form, spam]),
     };
     db.all(statement, [selected(filter, before, limit), more].concat()).await
-}
-
-pub(super) async fn get(db: &Db, id: i64) -> Result<Option<SubmissionDetail>> {
-    db.optional(GET, args![id]).await
-}
-
-/// The forms that keep submissions for a limited time, each with its number of days.
-pub(super) async fn retentions(db: &Db) -> Result<Vec<(i64, i64)>> {
-    db.all(RETENTIONS, args![]).await
-}
-
-/// Whether a form has submissions from `horizon` or before.
-pub(super) async fn has_old(db: &Db, form: i64, horizon: Millis) -> Result<bool> {
-    let (has_old,): (bool,) = db.one(HAS_OLD, args![form, horizon]).await?;
-    Ok(has_old)
-}
-
-/// Deletes a submission. False: there was none.
-pub(super) async fn delete(change: &mut Change, id: i64) -> Result<bool> {
-    Ok(change.run(DELETE, args![id]).await? > 0)
 }

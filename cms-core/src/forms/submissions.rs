@@ -12,7 +12,7 @@ use super::{
     Forms, Position, Submission, SubmissionDetail, SubmissionFilter, TABLE, WhichForm, sql,
 };
 use crate::{
-    AuditEntry, Change, Code, Direction, Error, Page, Paging, Result, fields::Answer,
+    AuditEntry, Change, Code, Direction, Error, Page, Paging, Result, db::args, fields::Answer,
     ground::ListName,
 };
 
@@ -33,8 +33,7 @@ impl Forms {
     /// Submissions, newest first, a page at a time.
     ///
     /// # Errors
-    /// `not_found` for a form that is missing; `bad_query` for a cursor of another list, or for
-    /// backward order.
+    /// `not_found` for a form that is missing; `bad_query` for backward order.
     pub async fn submissions(
         &self,
         filter: &SubmissionFilter,
@@ -57,7 +56,7 @@ impl Forms {
 
     /// One submission with its answers.
     pub async fn submission(&self, id: i64) -> Result<SubmissionDetail> {
-        sql::get(self.0.base.db(), id).await?.ok_or_else(|| none(id))
+        self.0.base.db().optional(sql::GET, args![id]).await?.ok_or_else(|| none(id))
     }
 
     /// Removes a submission for good.
@@ -65,7 +64,7 @@ impl Forms {
     /// # Errors
     /// `not_found`; as every write.
     pub async fn delete_submission(&self, change: &mut Change, id: i64) -> Result<()> {
-        if !sql::delete(change, id).await? {
+        if change.run(sql::DELETE, args![id]).await? == 0 {
             return Err(none(id));
         }
         let row = id.to_string();

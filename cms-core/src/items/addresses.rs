@@ -27,9 +27,6 @@ pub struct BrokenAddress {
 impl Items {
     /// Values of records that should be addresses but are not, at most `most`. Tables are read
     /// page by page.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     pub(crate) async fn broken_addresses(&self, most: usize) -> Result<Vec<BrokenAddress>> {
         let mut found = Vec::new();
         for table in self.tables().iter() {

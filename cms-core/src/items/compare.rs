@@ -213,7 +213,7 @@ impl Query {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{ground::filter::MAX_DEPTH, items::condition::not};
+    use crate::{ground::filter::MAX_DEPTH, items::not};
 
     fn parsed(filter: &str) -> Query {
         Query::parse([("filter", filter)]).unwrap_or_else(|error| panic!("{filter}: {error:?}"))

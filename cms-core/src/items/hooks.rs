@@ -3,7 +3,6 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    future::Future,
     mem,
     sync::Arc,
 };
@@ -16,7 +15,7 @@ use super::{Items, Record, members};
 use crate::{
     Actor, Change, Error, Result,
     access::HeldPermissions,
-    change::{bounded, limited},
+    change::{async_hook, bounded, limited},
     content::{Table, check},
     db::Kind,
     ground::SiteRef,
@@ -122,28 +121,7 @@ pub trait BeforeWrite: Send + Sync + 'static {
     fn before<'w>(&'w self, write: Write<'w>) -> BoxFuture<'w, Result<()>>;
 }
 
-/// An async function that takes a write of any lifetime.
-#[doc(hidden)]
-pub trait BeforeFn<'w>: Fn(Write<'w>) -> Self::Future {
-    type Future: Future<Output = Result<()>> + Send + 'w;
-}
-
-impl<'w, F, Run> BeforeFn<'w> for F
-where
-    F: Fn(Write<'w>) -> Run,
-    Run: Future<Output = Result<()>> + Send + 'w,
-{
-    type Future = Run;
-}
-
-impl<F> BeforeWrite for F
-where
-    F: for<'w> BeforeFn<'w> + Send + Sync + 'static,
-{
-    fn before<'w>(&'w self, write: Write<'w>) -> BoxFuture<'w, Result<()>> {
-        Box::pin(self(write))
-    }
-}
+async_hook!('w, BeforeWrite::before(Write), BeforeFn);
 
 /// The records of one reply to a caller, before the reply is written.
 ///
@@ -203,28 +181,7 @@ pub trait OnRead: Send + Sync + 'static {
     fn on_read<'r>(&'r self, read: Read<'r>) -> BoxFuture<'r, Result<()>>;
 }
 
-/// An async function that takes records of any lifetime.
-#[doc(hidden)]
-pub trait ReadFn<'r>: Fn(Read<'r>) -> Self::Future {
-    type Future: Future<Output = Result<()>> + Send + 'r;
-}
-
-impl<'r, F, Run> ReadFn<'r> for F
-where
-    F: Fn(Read<'r>) -> Run,
-    Run: Future<Output = Result<()>> + Send + 'r,
-{
-    type Future = Run;
-}
-
-impl<F> OnRead for F
-where
-    F: for<'r> ReadFn<'r> + Send + Sync + 'static,
-{
-    fn on_read<'r>(&'r self, read: Read<'r>) -> BoxFuture<'r, Result<()>> {
-        Box::pin(self(read))
-    }
-}
+async_hook!('r, OnRead::on_read(Read), ReadFn);
 
 /// A hook of a table, with its name in errors and in the log.
 pub(crate) struct Hook<R: ?Sized = dyn BeforeWrite> {

@@ -2,18 +2,12 @@
 //! takes it apart. The file is long because it holds each way of reading and writing once.
 
 mod addresses;
-mod bound;
 mod checklist;
 mod compare;
-mod condition;
-mod cursor;
-mod estimate;
 mod holding;
 mod hooks;
 mod if_match;
-mod indexes;
 mod key;
-mod order;
 mod own;
 mod own_sql;
 mod page;
@@ -22,12 +16,12 @@ mod placed;
 mod present;
 mod query;
 mod ranges;
-mod reader;
 mod record;
 mod records;
 mod references;
 mod select;
 mod slow;
+mod tables;
 mod write;
 mod write_rules;
 
@@ -47,7 +41,6 @@ pub use compare::{
     Operand, Sort, Test, asc, column, contains, desc, ends_with, eq, gt, gte, lt, lte, ne, none_of,
     null, one_of, starts_with,
 };
-pub use condition::not;
 pub(crate) use hooks::Hook;
 pub use hooks::{BeforeWrite, OnRead, Read, Write, WriteKind};
 pub use if_match::{IfMatch, etag};
@@ -58,7 +51,7 @@ pub(crate) use placed::{
     holding as pages_holding, of_page as rows_of_page, of_page_in as rows_of_page_in,
     set as set_row,
 };
-pub use query::{Query, Within};
+pub use query::{Query, Within, not};
 pub use record::{List, Record, Written};
 pub(crate) use records::mismatches;
 pub use records::{ColumnType, Content, ContentField, Records, TypedList};
@@ -66,15 +59,14 @@ pub(crate) use write::event as event_data;
 pub(crate) use write_rules::WriteRules;
 
 use self::{
-    bound::Bound,
     key::Key,
-    page::Page,
-    reader::Reader,
+    page::{Bound, Page},
     select::{Conditions, Statement},
 };
 use crate::{
     AuditEntry, Change, Code, Error, Result,
     base::Base,
+    change::Reader,
     content::{Registry, Table, Tables, core},
     crypto,
     db::{Kind, Lossy, Source},
@@ -135,7 +127,7 @@ impl Items {
 
     /// One record. With `query.language`, its version in that language.
     pub async fn get(&self, table: &str, id: &str, query: &Query) -> Result<Record> {
-        self.read_one(Reader::Pool(self.0.base.db()), table, id, query).await
+        self.read_one(self.0.base.db(), table, id, query).await
     }
 
     /// As [`Items::get`], as an open change sees it.
@@ -146,20 +138,21 @@ impl Items {
         id: &str,
         query: &Query,
     ) -> Result<Record> {
-        self.read_one(Reader::Under(change), table, id, query).await
+        self.read_one(change, table, id, query).await
     }
 
     async fn read_one(
         &self,
-        mut reader: Reader<'_>,
+        from: impl Into<Reader<'_>>,
         table: &str,
         id: &str,
         query: &Query,
     ) -> Result<Record> {
         query.check()?;
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
+        let Statement { sql, args } = single(&tables, &table, id, query)?;
         let found: Option<(Option<Lossy>,)> =
-            reader.optional(single(&tables, &table, id, query)?).await?;
+            from.into().optional(AssertSqlSafe(sql), args).await?;
         found
             .and_then(|(json,)| json)
             .map(|Lossy(json)| Record::new(tables.compact(&table, &query.expand, json)))
@@ -181,23 +174,20 @@ impl Items {
 
     /// A page of records. It ends early at `http.page_limit_bytes`, after one record at least.
     pub async fn list(&self, table: &str, query: &Query) -> Result<List> {
-        self.page(table, query, None).await?.list()
+        self.page(table, query, self.0.base.db()).await?.list()
     }
 
     /// As [`Items::list`], as an open change sees it.
     pub async fn list_in(&self, change: &mut Change, table: &str, query: &Query) -> Result<List> {
-        self.page(table, query, Some(change)).await?.list()
+        self.page(table, query, change).await?.list()
     }
 
     /// A page, through the pool or as an open change sees it.
-    async fn page(&self, table: &str, query: &Query, change: Option<&mut Change>) -> Result<Page> {
+    async fn page(&self, table: &str, query: &Query, from: impl Into<Reader<'_>>) -> Result<Page> {
         query.check()?;
         let (table, tables) = (self.table(table)?, self.0.registry.tables());
-        let watch = change.is_none().then(slow::Watch::begin);
-        let reader = match change {
-            None => Reader::Pool(self.0.base.db()),
-            Some(change) => Reader::Under(change),
-        };
+        let reader = from.into();
+        let watch = matches!(reader, Reader::Pool(_)).then(slow::Watch::begin);
         let page = page::read(&self.0.base, (&tables, &table), query, reader).await?;
         if let Some(watch) = watch {
             watch.end(self.0.base.settings().slow_ms, &table, query);

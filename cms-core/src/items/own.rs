@@ -10,7 +10,6 @@ use sqlx::AssertSqlSafe;
 use super::{
     Filter, Op, Test, page,
     query::Query,
-    reader::Reader,
     select::{Conditions, Statement},
 };
 use crate::{
@@ -239,8 +238,7 @@ impl OwnList {
         base: &Base,
         query: &Query,
     ) -> Result<(Vec<Map<String, Json>>, Option<String>)> {
-        let reader = Reader::Pool(base.db());
-        let page = page::read(base, (&Tables::default(), &self.0), query, reader).await?;
+        let page = page::read(base, (&Tables::default(), &self.0), query, base.db()).await?;
         Ok((page.values().map_err(Error::internal)?, page.next))
     }
 
@@ -256,15 +254,14 @@ impl OwnList {
             id: i64,
         }
         let asked = Query { fields: vec!["id".to_owned()], ..query.clone() };
-        let reader = Reader::Pool(base.db());
-        let page = page::read(base, (&Tables::default(), &self.0), &asked, reader).await?;
+        let page = page::read(base, (&Tables::default(), &self.0), &asked, base.db()).await?;
         let rows: Vec<Row> = page.values().map_err(Error::internal)?;
         Ok((rows.iter().map(|row| row.id).collect(), page.next, page.total))
     }
 
     /// How the database would read a page: the lines of the engine's plan.
     pub(crate) async fn plan(&self, base: &Base, query: &Query) -> Result<Vec<String>> {
-        let bound = super::Bound::Share(base.settings().http.page_limit_bytes);
+        let bound = page::Bound::Share(base.settings().http.page_limit_bytes);
         let Statement { sql, args } =
             page::statement(&Tables::default(), base.cursors(), &self.0, query, bound)?;
         base.db().plan(&sql, args).await
@@ -315,7 +312,7 @@ impl OwnList {
 
     /// Checks that the conditions and the order can be composed.
     pub(crate) fn check(&self, query: &Query) -> Result<()> {
-        super::order::of(&self.0, query)?;
+        page::order(&self.0, query)?;
         Conditions::new(&self.0).query(query)
     }
 

@@ -1,22 +1,23 @@
-//! Reads a page of records, and builds its statement.
+//! Reads a page of records: its statement and order, the bound of its bytes, and the cursor of the
+//! next page.
 
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sqlx::AssertSqlSafe;
 
 use super::{
-    List,
-    bound::Bound,
-    cursor, order,
+    Filter, List, Op,
     query::Query,
     ranges::{self, Term},
-    reader::Reader,
     select::{Conditions, Statement, object},
 };
 use crate::{
-    Error, Result,
+    Code, Error, Result,
     base::Base,
+    change::Reader,
     content::{Column, Table, Tables, without_white_space},
-    db::{Lossy, dialect::quote},
-    ground::Cursors,
+    db::{Kind, Lossy, dialect::quote},
+    ground::{Cursors, paging::foreign},
 };
 
 /// Separates the records of a page. JSON contains no bare control characters.
@@ -55,6 +56,37 @@ impl Page {
     }
 }
 
+/// How the bytes of a page are bounded.
+#[derive(Clone, Copy)]
+pub(super) enum Bound {
+    /// Leaves out records that are larger than their share of the page: the others fit, whatever
+    /// their number. Costs one comparison for each record.
+    Share(u64),
+    /// Ends the page before the record that exceeds the bound; the first record always fits. Costs
+    /// more, because the engine adds up the sizes.
+    Sum(u64),
+}
+
+impl Bound {
+    /// The condition under which the record `r` is part of the page, and the source that `r`
+    /// is read from.
+    fn applied(self, records: &str, limit: u32) -> (String, String) {
+        match self {
+            Self::Share(bytes) => {
+                let share = bytes / (u64::from(limit) + 1);
+                (format!("octet_length(r.j) <= {share}"), format!("({records}) r"))
+            }
+            Self::Sum(bytes) => (
+                format!("(r.upto <= {bytes} or r.upto = octet_length(r.j))"),
+                format!(
+                    "(select r.j, r.k, sum(octet_length(r.j)) over (rows unbounded preceding) as \
+                     upto from ({records}) r) r"
+                ),
+            ),
+        }
+    }
+}
+
 /// The records joined, their positions joined, the number found, the number that fit, and the
 /// number of all matching rows.
 type PageRow = (Option<Lossy>, Option<String>, i64, i64, Option<i64>);
@@ -64,14 +96,17 @@ pub(super) async fn read(
     base: &Base,
     (tables, table): (&Tables, &Table),
     query: &Query,
-    mut reader: Reader<'_>,
+    from: impl Into<Reader<'_>>,
 ) -> Result<Page> {
     let cursors = base.cursors();
     let most = base.settings().http.page_limit_bytes;
     let statement = |bound| statement(tables, cursors, table, query, bound);
-    let mut read: PageRow = reader.one(statement(Bound::Share(most))?).await?;
+    let mut reader = from.into();
+    let Statement { sql, args } = statement(Bound::Share(most))?;
+    let mut read: PageRow = reader.one(AssertSqlSafe(sql), args).await?;
     if read.3 < read.2 {
-        read = reader.one(statement(Bound::Sum(most))?).await?;
+        let Statement { sql, args } = statement(Bound::Sum(most))?;
+        read = reader.one(AssertSqlSafe(sql), args).await?;
     }
     let (records, positions, found, fit, total) = read;
     let Lossy(mut records) = records.unwrap_or_default();
@@ -84,12 +119,13 @@ pub(super) async fn read(
     let last = (shown as usize).checked_sub(1).filter(|_| found > i64::from(shown));
     let mut next = last.and_then(|last| positions.split(SEPARATOR).nth(last)).map(str::to_owned);
     if let (Some(position), false) = (&mut next, table.writable()) {
-        let before = query.cursor.as_deref().map_or(Ok(query.offset), |cursor| {
-            cursor::decode_offset(cursors, table, query, cursor)
-        })?;
+        let before = query
+            .cursor
+            .as_deref()
+            .map_or(Ok(query.offset), |cursor| decode_offset(cursors, table, query, cursor))?;
         *position = format!("[{}]", before + shown);
     }
-    let next = next.map(|place| cursor::encode(cursors, table, query, &place)).transpose()?;
+    let next = next.map(|place| encode(cursors, table, query, &place)).transpose()?;
     let is_spaced = tables.is_spaced(table, &query.expand);
     Ok(Page { records, is_spaced, limit: query.limit, next, total })
 }
@@ -108,16 +144,16 @@ pub(super) fn statement(
     query: &Query,
     bound: Bound,
 ) -> Result<Statement> {
-    let sort = order::of(table, query)?;
+    let sort = order(table, query)?;
     let mut conditions = Conditions::new(table);
     conditions.query(query)?;
     let (mut offset, mut place) = (query.offset, None);
     if let Some(cursor) = &query.cursor {
         if table.writable() {
-            let values = cursor::decode(cursors, table, query, cursor, sort.len())?;
+            let values = decode(cursors, table, query, cursor, sort.len())?;
             place = Some(conditions.place(&sort, &values));
         } else {
-            offset = cursor::decode_offset(cursors, table, query, cursor)?;
+            offset = decode_offset(cursors, table, query, cursor)?;
         }
     }
     let dialect = table.dialect;
@@ -189,4 +225,95 @@ fn rows(
             format!("select * from ({}) u limit {page}", parts.join(" union all "))
         }
     }
+}
+
+/// The requested order, made total by the key. The key follows in the direction of the last
+/// requested column, so that an index on these columns serves the list. Columns with only one
+/// value are left out.
+///
+/// A table without a key is sorted by all of its columns. Equal rows may still occur, so its
+/// cursors count rows.
+pub(super) fn order<'t>(table: &'t Table, query: &Query) -> Result<Vec<(&'t Column, bool)>> {
+    let mut sort: Vec<(&Column, bool)> = Vec::new();
+    for (name, descending) in &query.sort {
+        let column = table.queried(name)?;
+        if column.kind == Kind::Binary {
+            return Err(Error::new(
+                Code::BadQuery,
+                format!("{name} holds bytes: rows cannot be sorted by it."),
+            ));
+        }
+        if !sort.iter().any(|(c, _)| c.name == column.name) {
+            sort.push((column, *descending));
+        }
+    }
+    let descending = sort.last().is_some_and(|(_, descending)| *descending);
+    let ties: Vec<&Column> = if table.writable() {
+        table.key_columns().collect()
+    } else {
+        table.columns.iter().filter(|c| c.readable()).collect()
+    };
+    for column in ties {
+        if !sort.iter().any(|(c, _)| c.name == column.name) {
+            sort.push((column, descending));
+        }
+    }
+    if table.writable() {
+        let is_key = |column: &Column| table.key_columns().any(|key| key.name == column.name);
+        sort.retain(|(column, _)| is_key(column) || !has_one_value(table, query, column));
+        // The key is unique, so columns after it do not change the order.
+        let last = sort.iter().rposition(|(column, _)| is_key(column)).unwrap_or_default();
+        sort.truncate(last + 1);
+    }
+    Ok(sort)
+}
+
+/// Whether a filter leaves only one value of a column.
+fn has_one_value(table: &Table, query: &Query, column: &Column) -> bool {
+    let one = |filter: &&Filter| matches!(filter.op, Op::Eq | Op::In) && filter.values.len() == 1;
+    (table.multilanguage && query.language.is_some() && column.name == "language_short")
+        // A folded value may be stored in several spellings, which have an order.
+        || (!column.folded
+            && query.filters.iter().filter(one).any(|filter| filter.column == column.name))
+}
+
+/// What a cursor is bound to: table, conditions, order and the kinds of the sort columns. Another
+/// list refuses the cursor, and so does a table whose sort columns have changed.
+fn list_of(table: &Table, query: &Query) -> Result<String> {
+    let order = order(table, query)?;
+    let order: Vec<_> =
+        order.iter().map(|(column, down)| (&column.name, column.kind, *down)).collect();
+    let Query { filters, conditions, search, search_in, language, .. } = query;
+    let bound = (&table.name, order, filters, conditions, search, search_in, language);
+    Ok(format!("items {bound:?}"))
+}
+
+/// A cursor. `position` is the JSON array of the last row's sort values.
+fn encode(cursors: &Cursors, table: &Table, query: &Query, position: &str) -> Result<String> {
+    cursors.seal(&list_of(table, query)?, position.as_bytes())
+}
+
+/// The sort values of the last row before the page.
+fn decode(
+    cursors: &Cursors,
+    table: &Table,
+    query: &Query,
+    cursor: &str,
+    columns: usize,
+) -> Result<Vec<Value>> {
+    let values = parts(cursors, table, query, cursor)?;
+    if values.len() == columns { Ok(values) } else { Err(foreign()) }
+}
+
+/// Number of rows before the page, for a table without a key.
+fn decode_offset(cursors: &Cursors, table: &Table, query: &Query, cursor: &str) -> Result<u32> {
+    match parts(cursors, table, query, cursor)?.as_slice() {
+        [offset] => offset.as_u64().and_then(|n| n.try_into().ok()).ok_or_else(foreign),
+        _ => Err(foreign()),
+    }
+}
+
+fn parts(cursors: &Cursors, table: &Table, query: &Query, cursor: &str) -> Result<Vec<Value>> {
+    let place = cursors.open(&list_of(table, query)?, cursor)?;
+    serde_json::from_slice(&place).map_err(|_| foreign())
 }

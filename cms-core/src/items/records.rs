@@ -290,12 +290,13 @@ impl<T: Content> Records<T> {
     /// # Errors
     /// `bad_query`, and as [`Records::get`].
     pub async fn list(&self, query: &Query) -> Result<TypedList<T>> {
-        typed(self.items.page(T::TABLE, &self.query(query.clone()), None).await?)
+        let db = self.items.0.base.db();
+        typed(self.items.page(T::TABLE, &self.query(query.clone()), db).await?)
     }
 
     /// As [`Records::list`], as an open change sees it.
     pub async fn list_in(&self, change: &mut Change, query: &Query) -> Result<TypedList<T>> {
-        typed(self.items.page(T::TABLE, &self.query(query.clone()), Some(change)).await?)
+        typed(self.items.page(T::TABLE, &self.query(query.clone()), change).await?)
     }
 
     /// All matching records, whatever the query's `limit`, read 500 at a time. Each page is
@@ -307,7 +308,8 @@ impl<T: Content> Records<T> {
             let items = items.clone();
             async move {
                 let Some(query) = query else { return Ok::<_, Error>(None) };
-                let page = typed::<T>(items.page(T::TABLE, &query, None).await?)?;
+                let db = items.0.base.db();
+                let page = typed::<T>(items.page(T::TABLE, &query, db).await?)?;
                 let next = page.next.map(|next| Query { offset: 0, ..query.after(next) });
                 Ok(Some((page.records, next)))
             }

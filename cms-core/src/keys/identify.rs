@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::{IN_USE, Keys, PlainKey, Right, expiry, sql};
 use crate::{
     Actor, Change, Code, Error, Millis, Result,
-    db::{Cached, Source},
+    db::{Cached, Source, args},
 };
 
 /// A caller with a valid key.
@@ -91,7 +91,7 @@ impl Keys {
     ) -> Result<(KeyHolder, Option<i64>)> {
         let db = self.0.base.db();
         let read = async |table: &str| {
-            let found = sql::find(db, hash, table).await?;
+            let found: Option<sql::KeyRow> = db.optional(sql::FIND, args![hash, table]).await?;
             Ok(found.map(|found| (found.epoch, Arc::new(found))))
         };
         let found = self.0.known.find(db, hash, source, |_| true, read).await?;
@@ -108,7 +108,7 @@ impl Keys {
     async fn end_grace(&self, hash: &str) {
         let removed = async {
             let mut change = self.0.base.change_in_time().await?;
-            sql::drop_value(&mut change, hash).await?;
+            change.run(sql::DROP_VALUE, args![hash, change.now()]).await?;
             change.commit().await
         };
         if let Err(error) = removed.await {

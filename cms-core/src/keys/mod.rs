@@ -184,9 +184,6 @@ impl Keys {
     /// Waits until no other change to keys on behalf of a key runs. Call this before the caller is
     /// judged: judging shares the lock on the caller's key, and two changes that both share it and
     /// then both change that key would deadlock.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn take_turn(&self, change: &mut Change) -> Result<()> {
         change.lock(CHANGES).await
     }

@@ -52,6 +52,7 @@ pub(crate) const FIND_LOCKED: Statement = Statement::new(
 
 statements! {
     INSERT_VALUE = "insert into cms_api_key_values (hash, api_key_id) values ($1, $2)";
+    /// A key by the hash of its value, with the epoch of a table.
     FIND = find!("", "");
     NAMED = "select id from cms_api_keys where name = $1 order by id limit 1";
     DELETE = "delete from cms_api_keys where id = $1";
@@ -60,6 +61,7 @@ statements! {
     DROP_VALUES = "delete from cms_api_key_values where api_key_id = $1 and valid_until <= $2";
     EXPIRE_VALUES = "delete from cms_api_key_values where hash in \
                      (select hash from cms_api_key_values where valid_until <= $1 limit 1000)";
+    /// Deletes a value that has expired.
     DROP_VALUE = "delete from cms_api_key_values where hash = $1 and valid_until <= $2";
     SET_PREFIX = "update cms_api_keys set prefix = $2 where id = $1";
     LAST_DENIED = concat!("select ", last_denied_columns!(), " from cms_api_keys where id = $1");
@@ -90,12 +92,7 @@ pub(super) const COUNT_USE: PerEngine<Statement> = PerEngine {
     ),
 };
 
-/// A key by the hash of its value, with the epoch of `table`.
-pub(super) async fn find(db: &Db, hash: &str, table: &str) -> Result<Option<KeyRow>> {
-    db.optional(FIND, args![hash, table]).await
-}
-
-/// As [`find`], under a change. The key stays as it is until the change ends.
+/// A key by the hash of its value. It stays as it is until the change ends.
 pub(super) async fn find_again(
     change: &mut Change,
     hash: &str,
@@ -122,11 +119,6 @@ pub(super) async fn replace_value(
     change.run(DROP_VALUES, args![id, change.now()]).await?;
     add_value(change, id, hash).await?;
     change.run_one(SET_PREFIX, args![id, prefix]).await
-}
-
-/// Deletes a value that has expired.
-pub(super) async fn drop_value(change: &mut Change, hash: &str) -> Result<()> {
-    change.run(DROP_VALUE, args![hash, change.now()]).await.map(drop)
 }
 
 /// The last denied call of a key. Outer `None`: there is no such key.

@@ -106,9 +106,6 @@ impl Mails {
 
     /// How the database would look for due mails at `now` and claim them: the lines of the
     /// engine's plans.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub async fn postman_plans(&self, now: Millis) -> Result<[Vec<String>; 2]> {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::rules::{Health, MOST_TRIES, Outcome};
 use crate::{
     Change, Millis, Result,
+    change::Reader,
     db::{Db, args, record, statements},
     events::{MAIL_FAILED, MailFailed},
 };
@@ -102,6 +103,7 @@ statements! {
          limit cast($3 as bigint)) l) and status || '' = 'queued' returning ",
         outgoing_columns!()
     );
+    /// Claims a mail that this change has queued, for one provider.
     CLAIM_ONE = concat!(
         "update cms_mails set status = 'sending', lease_until = $2, provider = $3, \
          lease_token = lease_token + 1 where id = $1 returning ",
@@ -135,6 +137,7 @@ statements! {
             rests_until = excluded.rests_until, \
             reason = coalesce(excluded.reason, cms_mail_providers.reason)";
     WELL = "delete from cms_mail_providers where name = $1";
+    /// The number of waiting mails, and when the first of them was due.
     WAITING = "select count(*), min(next_attempt_at) from cms_mails where status = 'queued'";
     EXPIRE = "delete from cms_mails where id in (select id from cms_mails \
               where settled_at <= $1 limit 1000)";
@@ -194,16 +197,6 @@ pub(super) async fn claim(change: &mut Change, most: usize) -> Result<Vec<Outgoi
     Ok(claimed)
 }
 
-/// Claims a mail that this change has queued, for one provider.
-pub(super) async fn claim_one(
-    change: &mut Change,
-    id: i64,
-    provider: Option<&str>,
-) -> Result<Outgoing> {
-    let until = change.now() + LEASE_MS;
-    change.one(CLAIM_ONE, args![id, until, provider.map(str::to_owned)]).await
-}
-
 /// The state of a mail after a round.
 pub(super) struct Settled {
     pub(super) status: &'static str,
@@ -245,18 +238,10 @@ pub(super) async fn log(change: &mut Change, mail: i64, attempt: &Attempt) -> Re
 }
 
 /// The health of all providers that failed lately.
-pub(super) async fn health(db: &Db) -> Result<BTreeMap<String, Health>> {
-    Ok(by_name(db.all(HEALTH, args![]).await?))
-}
-
-/// As [`health`], as a change sees it.
-pub(super) async fn health_in(change: &mut Change) -> Result<BTreeMap<String, Health>> {
-    Ok(by_name(change.all(HEALTH, args![]).await?))
-}
-
-fn by_name(rows: Vec<(String, i64, i64)>) -> BTreeMap<String, Health> {
+pub(super) async fn health(from: impl Into<Reader<'_>>) -> Result<BTreeMap<String, Health>> {
+    let rows: Vec<(String, i64, i64)> = from.into().all(HEALTH, args![]).await?;
     let health = |(name, faults, rests_until)| (name, Health { faults, rests_until });
-    rows.into_iter().map(health).collect()
+    Ok(rows.into_iter().map(health).collect())
 }
 
 /// Writes the health of a provider. `reason`: its last fault; None keeps the stored reason.
@@ -280,9 +265,4 @@ pub(super) async fn save_health(
 pub(super) async fn plans(db: &Db, now: Millis) -> Result<[Vec<String>; 2]> {
     let due = db.plan(DUE.sql(), args![now, latest(now)]).await?;
     Ok([due, db.plan(CLAIM.sql(), args![now, now + LEASE_MS, 16_i64]).await?])
-}
-
-/// The number of waiting mails, and when the first of them was due.
-pub(super) async fn waiting(db: &Db) -> Result<(i64, Option<i64>)> {
-    db.one(WAITING, args![]).await
 }

@@ -21,7 +21,7 @@ use super::{
 use crate::{
     Change, Result,
     base::Base,
-    db::Lock,
+    db::{Lock, args},
     jobs::{Counters, Engine, Flight, Outcomes, Queue, Until},
 };
 
@@ -64,13 +64,10 @@ impl Mails {
 
     /// The number of waiting mails, and by how many milliseconds the first of them is late. The
     /// figures may be one second old.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn waiting(&self) -> Result<(i64, i64)> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let db = base.db().clone();
-        let read = async move { outbox::waiting(&db).await };
+        let read = async move { db.one(outbox::WAITING, args![]).await };
         let (count, since) = self.0.waiting.get(now, read).await?;
         Ok((count, since.map_or(0, |since| (now - since).max(0))))
     }
@@ -167,7 +164,7 @@ impl Queue for Outbox {
         if returned > 0 {
             tracing::warn!(returned, "mails whose postman died or was too slow are due again");
         }
-        let health = outbox::health_in(change).await?;
+        let health = outbox::health(&mut *change).await?;
         let mut plan = Plan::new(self.site.names(), &health, change.now());
         let claimed = outbox::claim(change, plan.places(self.free)).await?;
         let routed: Vec<_> = claimed.into_iter().map(|mail| (mail, plan.next())).collect();

@@ -59,7 +59,8 @@ impl Mails {
         let most = self.0.base.settings().mail.auto_reply_per_day;
         let day = day(change.now());
         let most_rows = i64::try_from(most).unwrap_or(i64::MAX);
-        if most > 0 && take_ration(change, &mail.to.mailbox(), day, most_rows).await? {
+        let args = args![mail.to.mailbox(), day, most_rows];
+        if most > 0 && change.optional::<(i64,)>(RATION, args).await?.is_some() {
             return Ok(None);
         }
         Ok(Some(format!("the address has had {most} automatic replies today")))
@@ -108,7 +109,8 @@ statements! {
            subject, body_text, body_html, auto_reply, status, reason, next_attempt_at, created_at, \
            settled_at) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $13, $14) \
            on conflict (once_key) do nothing returning id";
-    /// One row for each mailbox and day: only replies to the same mailbox wait for each other.
+    /// Counts an automatic reply to a mailbox; no row: the mailbox has had $3 replies that day. One
+    /// row for each mailbox and day: only replies to the same mailbox wait for each other.
     RATION = "insert into cms_mail_rations (recipient, day, replies) values ($1, $2, 1) \
               on conflict (recipient, day) do update set replies = cms_mail_rations.replies + 1 \
               where cms_mail_rations.replies < $3 returning replies";
@@ -147,11 +149,6 @@ async fn add(change: &mut Change, row: NewRow<'_>) -> Result<Option<MailId>> {
         row.dropped.is_some().then_some(now),
     ];
     Ok(change.optional::<(i64,)>(ADD, args).await?.map(|(id,)| id))
-}
-
-/// Counts an automatic reply to a mailbox. False: the mailbox has had `most` replies that day.
-async fn take_ration(change: &mut Change, mailbox: &str, day: i64, most: i64) -> Result<bool> {
-    Ok(change.optional::<(i64,)>(RATION, args![mailbox, day, most]).await?.is_some())
 }
 
 #[cfg(test)]

@@ -171,7 +171,7 @@ fn settlement(round: &Round, now: i64) -> Settled {
 /// Writes the health of providers after these rounds. Writes nothing while all are well. The
 /// caller holds the lock on claims, because two processes may settle at the same time.
 async fn note_health(site: &Inner, change: &mut Change, rounds: &[Round]) -> Result<()> {
-    let known = outbox::health_in(change).await?;
+    let known = outbox::health(&mut *change).await?;
     let after = health_after(site, &known, rounds, change.now());
     for (name, health) in after {
         if known.get(&name) != Some(&health) {

@@ -9,12 +9,12 @@ use tokio::sync::RwLock;
 
 use super::{
     CLAIMS, Mail, MailAddress, Mails, Subject, escape_html,
-    outbox::{self, Outgoing},
+    outbox::{CLAIM_ONE, LEASE_MS, Outgoing},
     postman::LONGEST_END,
     round::{Round, Route, round, settle},
     rules::Verdict,
 };
-use crate::{Actor, AuditEntry, Change, Code, Error, Result};
+use crate::{Actor, AuditEntry, Change, Code, Error, Result, db::args};
 
 /// Test mails under way: each holds a read lock until it is settled.
 #[derive(Default)]
@@ -72,7 +72,9 @@ impl Mails {
         let text = id.to_string();
         let entry = AuditEntry { action: "test", table: "mail", id: &text, columns: &[] };
         change.audit(entry).await?;
-        outbox::claim_one(change, id, provider).await.map(ClaimedTest)
+        let until = change.now() + LEASE_MS;
+        let args = args![id, until, provider.map(str::to_owned)];
+        change.one(CLAIM_ONE, args).await.map(ClaimedTest)
     }
 
     /// Sends a claimed mail and settles it, even when the returned future is dropped.

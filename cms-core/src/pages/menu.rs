@@ -29,9 +29,6 @@ type Row = (i64, Option<i64>, String, String, String);
 
 impl Pages {
     /// The menu of this name; empty for an unknown name. At most 1,000 items.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn menu(&self, name: &str, language: Option<&str>) -> Result<Vec<MenuItem>> {
         let language = language
             .or_else(|| self.0.base.settings().languages.first().map(String::as_str))

@@ -81,9 +81,6 @@ impl Pages {
     }
 
     /// Published pages in menu order, one page of the list at a time.
-    ///
-    /// # Errors
-    /// `bad_query` for a foreign cursor.
     pub async fn list(&self, language: Option<&str>, paging: &Paging) -> Result<List> {
         let query = Query {
             language: language.map(str::to_owned),
@@ -99,9 +96,6 @@ impl Pages {
     }
 
     /// The public settings as one JSON object.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn settings(&self) -> Result<String> {
         let rows: Vec<(String, Option<String>)> =
             self.0.base.db().all(sql::PUBLIC_SETTINGS, args![]).await?;

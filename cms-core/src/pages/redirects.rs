@@ -185,9 +185,6 @@ impl Pages {
     /// }
     /// # Ok(()) }
     /// ```
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     pub async fn redirect(&self, url: &str, language: Option<&str>) -> Result<Option<Redirect>> {
         let visitor = language.map_or(Visitor::Anywhere(self.first_language()), Visitor::In);
         let mut found = self.followed(url, visitor).await?;

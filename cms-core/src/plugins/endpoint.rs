@@ -1,4 +1,5 @@
-//! The call of an endpoint's handler, and its reply.
+//! What handlers answer: the call of an endpoint's handler and its reply, and the call for custom
+//! content of buttons.
 
 use std::{fmt, net::IpAddr, sync::Arc};
 
@@ -295,6 +296,33 @@ impl From<Json> for EndpointReply {
 impl fmt::Debug for EndpointReply {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("EndpointReply").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+/// Makes custom content.
+pub(crate) type ContentHandler =
+    Arc<dyn Fn(ContentCall) -> BoxFuture<'static, Result<Json>> + Send + Sync>;
+
+/// One call for custom content.
+#[derive(Clone)]
+pub struct ContentCall {
+    pub(crate) row: Option<String>,
+    pub(crate) items: Items,
+    pub(crate) site: SiteRef,
+}
+
+impl ContentCall {
+    /// The id of the row that the button belongs to; `None` in a header.
+    #[must_use]
+    pub fn row(&self) -> Option<&str> {
+        self.row.as_deref()
+    }
+
+    /// Records of content tables, without limits by rights: everyone who sees the button sees
+    /// the result.
+    #[must_use]
+    pub fn items(&self) -> &Items {
+        &self.items
     }
 }
 

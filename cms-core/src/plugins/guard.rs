@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::Problem;
 use crate::{
     Actor, Change, Error, Result,
-    change::{Guard, Judge},
+    change::{Guard, Judge, async_hook},
     ground::SiteRef,
 };
 
@@ -82,28 +82,7 @@ pub trait BeforeAct: Send + Sync + 'static {
     fn before<'a>(&'a self, act: Act<'a>) -> BoxFuture<'a, Result<()>>;
 }
 
-/// An async function that takes an act with any lifetime.
-#[doc(hidden)]
-pub trait ActFn<'a>: Fn(Act<'a>) -> Self::Future {
-    type Future: Future<Output = Result<()>> + Send + 'a;
-}
-
-impl<'a, F, Run> ActFn<'a> for F
-where
-    F: Fn(Act<'a>) -> Run,
-    Run: Future<Output = Result<()>> + Send + 'a,
-{
-    type Future = Run;
-}
-
-impl<F> BeforeAct for F
-where
-    F: for<'a> ActFn<'a> + Send + Sync + 'static,
-{
-    fn before<'a>(&'a self, act: Act<'a>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(self(act))
-    }
-}
+async_hook!('a, BeforeAct::before(Act), ActFn);
 
 /// A guard as its plugin declares it.
 #[derive(Clone)]

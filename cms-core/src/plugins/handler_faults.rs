@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    MAX_ICON_BYTES, Manifest, Problem, built_in,
+    MAX_ICON_BYTES, Manifest, Problem,
     guard::DeclaredGuard,
     handlers::{EventHandler, Handlers},
+    widgets::BUILT_IN_WIDGETS,
 };
 
 impl Handlers {
@@ -84,7 +85,7 @@ impl Handlers {
             unnamed(
                 &self.widgets,
                 "no widget of the program's plugins, and no built-in one, is named",
-                templates.chain(built_in::BUILT_IN_WIDGETS),
+                templates.chain(BUILT_IN_WIDGETS),
             ),
         ]
         .concat()

@@ -10,8 +10,9 @@ use serde_json::Value as Json;
 
 use super::{
     begin::Begin,
-    content_call::{ContentCall, ContentHandler},
-    endpoint::{Answering, EndpointCall, EndpointHandler, EndpointReply},
+    endpoint::{
+        Answering, ContentCall, ContentHandler, EndpointCall, EndpointHandler, EndpointReply,
+    },
     guard::{BeforeAct, DeclaredGuard},
     widgets::WidgetContent,
 };

@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Manifest, names, writers};
-use crate::access::{AREAS, CORE, Writer, keys_of};
+use super::{
+    Manifest,
+    manifest::{Button, ButtonType},
+    names,
+};
+use crate::access::{AREAS, CORE, RecordAct, Writer, keys_of};
 
 /// Events and permission keys, each with the plugin that declares it, and the buttons that write
 /// each table.
@@ -24,7 +28,7 @@ impl Index {
                 index.events.insert(name, event.description.clone());
             }
             index.permissions.insert(id.clone(), names::permission_keys(manifest).collect());
-            for (table, writer) in writers::of(manifest) {
+            for (table, writer) in writers(manifest) {
                 index.writers.entry(table).or_default().push(writer);
             }
         }
@@ -67,6 +71,60 @@ impl Index {
         all.sort_unstable();
         all
     }
+}
+
+/// Every writing button, with its table.
+fn writers(manifest: &Manifest) -> Vec<(String, Writer)> {
+    let mut found = Vec::new();
+    for (button, listed) in manifest.listed_buttons() {
+        let permission = format!("{}_{}_edit", manifest.id, button.button_id);
+        let writer = |act, columns, version| Writer {
+            plugin: manifest.id.clone(),
+            permission: permission.clone(),
+            act,
+            columns,
+            version,
+        };
+        let values = button.values.as_ref();
+        let of_list = values.and_then(|values| values.table.as_deref());
+        let (table, writers) = match button.button_type {
+            ButtonType::Edit => {
+                let mut writers = vec![writer(RecordAct::Update, fields(button), false)];
+                if button.multilanguage.0 {
+                    writers.push(writer(RecordAct::Create, with_language(fields(button)), true));
+                }
+                (button.table_of(listed), writers)
+            }
+            ButtonType::Insert if button.multilanguage.0 => {
+                let columns = with_language(fields(button));
+                (button.table_of(listed), vec![writer(RecordAct::Create, columns, false)])
+            }
+            ButtonType::Insert => {
+                (button.table_of(listed), vec![writer(RecordAct::Create, fields(button), false)])
+            }
+            ButtonType::Delete => {
+                (button.table_of(listed), vec![writer(RecordAct::Delete, BTreeSet::new(), false)])
+            }
+            ButtonType::ShowChecklist => {
+                let column = values.and_then(|values| values.column.clone());
+                (of_list, vec![writer(RecordAct::Check, column.into_iter().collect(), false)])
+            }
+            _ => continue,
+        };
+        if let Some(table) = table {
+            found.extend(writers.into_iter().map(|writer| (table.to_owned(), writer)));
+        }
+    }
+    found
+}
+
+fn fields(button: &Button) -> BTreeSet<String> {
+    button.editable_rows.iter().map(|field| field.column.clone()).collect()
+}
+
+fn with_language(mut columns: BTreeSet<String>) -> BTreeSet<String> {
+    columns.extend(["base_id".to_owned(), "language_short".to_owned()]);
+    columns
 }
 
 #[cfg(test)]

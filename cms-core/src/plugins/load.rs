@@ -9,7 +9,8 @@ use std::{
 use super::{
     Handlers, Manifest, Problem,
     check::{self, CheckContext},
-    reading::{self, Places, Reading},
+    problem::Places,
+    reading::{self, Reading},
 };
 use crate::content::Tables;
 

@@ -5,26 +5,23 @@
 //! reading   plugin.json → manifest, with every fault of its form and the places of values
 //! check     checks of a manifest whose form is right
 //! problem   a fault of a manifest, with pointer, place and remedy
-//! built_in  names of widgets that the service has itself
 //! load      reads plugins/<id>/plugin.json
-//! script_path  the rule of a script's path, and its file; widget_path: those of widgets
-//! handlers  what a plugin written in Rust runs by itself; endpoint, content_call: what it answers
+//! script_path  the rule of a script's path, and its file
+//! handlers  what a plugin written in Rust runs by itself; endpoint: what it answers
 //! handler_faults  what is wrong with them
 //! begin     how handlers begin changes
 //! guard     code that runs before an act that raises an event, and may refuse it
-//! widgets   what a plugin written in Rust shows in widgets; widget_columns: their columns
-//! writers   what buttons write; buttons: as a user sees them; select: their fixed options
+//! widgets   what a plugin written in Rust shows in widgets; their files, columns and taken names
+//! buttons   buttons as a user sees them; select: their fixed options
 //! installed what the database remembers: the last declaration in service
 //! names     names that plugins declare, each with the plugin that it belongs to
 //! order     who names a table of another plugin comes after it
-//! index     declarations of the plugins in service: tables, events, permission keys
+//! index     declarations of the plugins in service: events, permission keys, what buttons write
 //! ```
 
 mod begin;
-mod built_in;
 mod buttons;
 mod check;
-mod content_call;
 mod endpoint;
 mod guard;
 mod handler_faults;
@@ -39,10 +36,7 @@ mod problem;
 mod reading;
 mod script_path;
 mod select;
-mod widget_columns;
-mod widget_path;
 mod widgets;
-mod writers;
 
 use std::{
     collections::BTreeMap,
@@ -52,17 +46,14 @@ use std::{
 
 use arc_swap::ArcSwap;
 
-use crate::{Code, Error, Result, change::Call, ground::SiteRef, items::Items};
+use crate::{Code, Error, Result, change::Call, events::Rules, ground::SiteRef, items::Items};
 
 pub use begin::Begin;
-#[cfg(test)]
-pub(crate) use built_in::BUILT_IN_WIDGETS;
 pub(crate) use buttons::options_of;
 pub use buttons::{ButtonViewer, RowStatuses, ShownButton, ShownField};
 #[cfg(test)]
 pub(crate) use check::problems_of_widgets;
-pub use content_call::ContentCall;
-pub use endpoint::{EndpointCall, EndpointReply, EndpointRequest, ReplyBody};
+pub use endpoint::{ContentCall, EndpointCall, EndpointReply, EndpointRequest, ReplyBody};
 pub use guard::{Act, BeforeAct};
 pub use handlers::{EventCall, Handlers, ScriptCall, ScriptInput, ScriptReply, TaskRun};
 pub(crate) use handlers::{EventHandler, ScriptHandler, TaskHandler};
@@ -77,10 +68,12 @@ pub use problem::Problem;
 pub(crate) use script_path::find_script;
 pub(crate) use script_path::is_script_path;
 pub(crate) use select::bound_tables;
-pub use widget_columns::WIDGET_COLUMNS;
-pub(crate) use widget_columns::{MOST_COLUMNS, check_made, check_rows, rows_of};
-pub(crate) use widget_path::{MAX_ICON_BYTES, find_component, find_icon};
-pub use widgets::{PlacedWidget, TODAY, WidgetContent};
+#[cfg(test)]
+pub(crate) use widgets::BUILT_IN_WIDGETS;
+pub(crate) use widgets::{
+    MAX_ICON_BYTES, MOST_COLUMNS, check_made, check_rows, find_component, find_icon, rows_of,
+};
+pub use widgets::{PlacedWidget, TODAY, WIDGET_COLUMNS, WidgetContent};
 
 /// A plugin of the embedding program. Every [`Manifest`] is a plugin; your own type may hold state
 /// besides its manifest.
@@ -128,6 +121,8 @@ struct Registry {
     index: Arc<Index>,
     /// By the plugin's id.
     handlers: BTreeMap<String, Handlers>,
+    /// What the bodies of endpoints are judged by, by the endpoint's path.
+    bodies: BTreeMap<String, Rules>,
     /// Plugins that were in service and whose folder is gone.
     gone: Vec<String>,
     /// Tables that plugins in service own but no longer declare, by the plugin's id.
@@ -291,7 +286,8 @@ impl Plugins {
     /// The answer of an endpoint's handler; `None`: the plugin has no handler of this name.
     ///
     /// # Errors
-    /// The errors of its handler.
+    /// `validation_failed` for a body that does not fit the endpoint's schema. The errors of its
+    /// handler.
     pub async fn answer(
         &self,
         items: &Items,
@@ -299,7 +295,17 @@ impl Plugins {
         name: &str,
         request: EndpointRequest,
     ) -> Option<Result<EndpointReply>> {
-        let handler = self.known.load().handlers.get(plugin)?.endpoints.get(name)?.handler.clone();
+        let known = self.known.load_full();
+        let handler = known.handlers.get(plugin)?.endpoints.get(name)?.handler.clone();
+        if request.method.has_body()
+            && let Some(rules) = known.bodies.get(&request.path)
+        {
+            let sent = request.json.as_ref().unwrap_or(&serde_json::Value::Null);
+            let faults = rules.faults(sent, "");
+            if !faults.is_empty() {
+                return Some(Err(Error::invalid(faults)));
+            }
+        }
         let of = request.begin.call();
         let call = EndpointCall::new(request, items.clone(), self.site());
         Some(self.in_time((plugin, name), of, handler(call)).await)
@@ -339,8 +345,11 @@ impl Plugins {
         gone: Vec<String>,
         left: BTreeMap<String, Vec<String>>,
     ) {
-        let index = Index::new(states.iter().filter_map(|state| state.manifest.as_deref()));
+        let manifests = || states.iter().filter_map(|state| state.manifest.as_deref());
+        let index = Index::new(manifests());
+        let endpoints = manifests().flat_map(|manifest| manifest.endpoints.iter());
+        let bodies = endpoints.filter_map(|one| Some((one.path(), one.rules()?))).collect();
         let (states, index) = (states.into(), index.into());
-        self.known.store(Arc::new(Registry { states, index, handlers, gone, left }));
+        self.known.store(Arc::new(Registry { states, index, handlers, bodies, gone, left }));
     }
 }

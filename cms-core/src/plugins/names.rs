@@ -12,11 +12,12 @@ use super::{
 use crate::{
     Change, Result,
     access::keys_of,
+    change::Reader,
     content::{
         TableDeclaration,
         install::{in_a_circle, in_order_of_reference},
     },
-    db::{Db, Kind, args},
+    db::{Kind, args},
 };
 
 pub(crate) mod sql {
@@ -168,20 +169,12 @@ pub(crate) fn permission_keys(manifest: &Manifest) -> impl Iterator<Item = Strin
 pub struct Names(BTreeMap<(NameKind, String), String>);
 
 impl Names {
-    pub(crate) async fn load(db: &Db) -> Result<Self> {
-        Ok(Self::of(db.all(sql::NAMES, args![]).await?))
-    }
-
-    /// The names as this change sees them.
-    pub(crate) async fn within(change: &mut Change) -> Result<Self> {
-        Ok(Self::of(change.all(sql::NAMES, args![]).await?))
-    }
-
-    fn of(rows: Vec<(String, String, String)>) -> Self {
+    pub(crate) async fn load(from: impl Into<Reader<'_>>) -> Result<Self> {
+        let rows: Vec<(String, String, String)> = from.into().all(sql::NAMES, args![]).await?;
         let kind = |text: &str| NameKind::ALL.into_iter().find(|kind| kind.name() == text);
         let entry =
             |(text, name, plugin): (String, String, String)| Some(((kind(&text)?, name), plugin));
-        Self(rows.into_iter().filter_map(entry).collect())
+        Ok(Self(rows.into_iter().filter_map(entry).collect()))
     }
 
     /// Makes a plugin the owner of the names that it declares and nobody owns.

@@ -23,9 +23,6 @@ impl Cms {
     /// Catches up with the commits of other processes: raises epochs, and wakes the worker and
     /// those that follow events. Runs in the background several times a second. A test calls it
     /// instead of waiting.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn catch_up(&self) -> Result<()> {
         let changed = self.db().catch_up().await?;
         if changed.iter().any(|table| table == installed::TABLE) {

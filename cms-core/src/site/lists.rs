@@ -40,6 +40,13 @@ impl Cms {
         self.tables().find(list).map(|table| table.columns.clone()).unwrap_or_default()
     }
 
+    /// The columns by which callers can sort one of the service's own lists.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn sorted_columns(list: &str) -> Vec<String> {
+        declared(list).unwrap_or_default().iter().map(|one| one.name.to_owned()).collect()
+    }
+
     /// The columns that a search in one of the service's own lists looks in.
     #[cfg(feature = "testing")]
     #[doc(hidden)]

@@ -159,9 +159,6 @@ impl Cms {
 
     /// As [`Cms::change`], while a request waits for it. One task may answer several requests at
     /// once, so waiting for its own change is no error here. Only servers need this.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     #[doc(hidden)]
     pub async fn change_of_request(&self, actor: Actor) -> Result<Change> {
         self.0.base.change(actor).await

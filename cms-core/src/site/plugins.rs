@@ -9,31 +9,15 @@ use super::{
 };
 use crate::{
     Actor, Code, Error, Result,
-    content::{self, Declared, TableDeclaration, install, resolve},
+    content::{self, Declared},
     db::Lock,
     plugins::{
         self, LoadedPlugin, Manifest, Names, PluginState, Problem,
         installed::{self, Installed, Part, Refusals},
-        manifest::ContentType,
         names,
     },
     webhooks::enter_handlers,
 };
-
-/// Tables of a plugin.
-pub(super) fn declared<'a>(manifest: &'a Manifest, tables: &'a [TableDeclaration]) -> Declared<'a> {
-    let silent = manifest.content_type == ContentType::Custom;
-    Declared { plugin: &manifest.id, tables, silent }
-}
-
-/// Refuses a plugin whose id is already in service.
-pub(super) fn check_id(loading: &[PluginState], id: &str) -> Result<()> {
-    if loading.iter().any(|state| state.id == id && state.manifest.is_some()) {
-        let why = format!("A plugin {id:?} is in service already: choose another id.");
-        return Err(Error::new(Code::ValidationFailed, why));
-    }
-    Ok(())
-}
 
 /// The plugins of the folder that may come into service.
 pub(super) fn in_question<'f>(
@@ -484,7 +468,7 @@ impl Cms {
         change.lock(Lock::SCHEMA).await?;
         let mut refused = Vec::new();
         for manifest in claims.iter().filter(|manifest| is_new(manifest)) {
-            let clashes = Names::within(&mut change).await?.clashes(manifest);
+            let clashes = Names::load(&mut change).await?.clashes(manifest);
             if clashes.is_empty() {
                 names::claim(&mut change, manifest).await?;
             } else {
@@ -518,86 +502,5 @@ impl Cms {
         }
         loading.names = Names::load(self.db()).await?;
         Ok(())
-    }
-
-    /// Adds the tables of a plugin. Everything is checked before anything is created: names,
-    /// refusals by the database, also of widgets, and problems that only the tables in service
-    /// show. Returns clashes of names and the last kind of problems. For a plugin of the folder
-    /// whose widgets are refused, also what is refused of its tables. Any other refusal is an
-    /// error.
-    async fn take_in(
-        &self,
-        loading: &mut Loading,
-        manifest: &Manifest,
-        found: Option<&LoadedPlugin>,
-        opening: Opening,
-    ) -> Result<Vec<Problem>> {
-        let declared = declared(manifest, &manifest.tables);
-        check_id(&loading.states, &manifest.id)?;
-        let clashes = loading.names_but_of(&manifest.id).clashes(manifest);
-        if !clashes.is_empty() {
-            return Ok(found.map_or(clashes.clone(), |found| found.located(clashes)));
-        }
-        loading.tables.check_names(declared)?;
-        let registers = opening == Opening::Apply;
-        self.check_rows(loading, manifest, (found.is_none(), registers)).await?;
-        let standing = install::standing(self.db(), declared).await?;
-        if opening.wants(standing) && !opening.writes() {
-            // A plugin that can never be installed does not keep the site from opening.
-            let refused = |part| loading.refusals.of(manifest, part);
-            let noted = refused(Part::Tables)?.or(refused(Part::Widgets)?);
-            if let Some(why) = noted.filter(|_| found.is_some()) {
-                return Err(resolve::load_error(why.to_owned()));
-            }
-            let changes = install::changes(self.db(), &loading.tables, declared).await?;
-            if !changes.refused.is_empty() {
-                return Err(resolve::load_error(changes.refused.join(" ")));
-            }
-        }
-        if let Some(found) = found {
-            let problems = self.problems_of(loading, found, manifest).await?;
-            if !problems.is_empty() {
-                return Ok(problems);
-            }
-        }
-        if opening.wants(standing) {
-            if !opening.writes() {
-                return Err(Error::outdated(format!("tables of the plugin {}", manifest.id)));
-            }
-            if let Some(error) = self.pages().widgets().refusal(manifest, registers).await? {
-                if found.is_none() {
-                    return Err(error);
-                }
-                self.note_refusal(manifest, Part::Widgets, &error).await;
-                let changes = install::changes(self.db(), &loading.tables, declared).await?;
-                let tables = changes.refused.into_iter().map(Problem::whole);
-                return Ok([Problem::from(error)].into_iter().chain(tables).collect());
-            }
-            for build in self.install(loading, declared, opening).await? {
-                // A unique index must be in force before the first write.
-                if opening == Opening::Apply || build.index.unique {
-                    install::build(self.db(), &manifest.id, &build).await?;
-                } else {
-                    loading.builds.push(IndexJob::new(&manifest.id, build));
-                }
-            }
-        }
-        self.serve(loading, manifest).await?;
-        loading.note_rows(manifest, registers);
-        Ok(Vec::new())
-    }
-
-    /// Problems that only the tables in service show, such as those of columns of adopted tables.
-    async fn problems_of(
-        &self,
-        loading: &Loading,
-        found: &LoadedPlugin,
-        manifest: &Manifest,
-    ) -> Result<Vec<Problem>> {
-        let mut tables = loading.tables.clone();
-        let adopted: Vec<_> = manifest.tables.iter().filter(|table| table.adopt).cloned().collect();
-        self.resolve(&mut tables, declared(manifest, &adopted)).await?;
-        let others = loading.expected.values().filter(|other| other.id != manifest.id);
-        Ok(found.problems_with(manifest, others, &tables, &loading.absent))
     }
 }

@@ -8,7 +8,8 @@ use tracing::Instrument as _;
 use super::{
     Cms,
     loading::{Loading, Opening},
-    plugins::{declared, in_question},
+    plugins::in_question,
+    tables::declared,
 };
 use crate::{
     Actor, Change, Code, Error, Result,
@@ -251,7 +252,7 @@ impl Cms {
             let detail = format!("No plugin {id:?} was ever in service.");
             return Err(Error::new(Code::NotFound, detail));
         }
-        let mut free = Names::within(change).await?.undeclared(id, None);
+        let mut free = Names::load(&mut *change).await?.undeclared(id, None);
         free.retain(|(kind, _)| *kind != NameKind::Table);
         names::release(change, id, &free).await
     }
@@ -269,7 +270,7 @@ impl Cms {
         id: &str,
     ) -> Result<Vec<(&'static str, String)>> {
         change.lock(Lock::SCHEMA).await?;
-        let names = Names::within(change).await?;
+        let names = Names::load(&mut *change).await?;
         if names.undeclared(id, None).is_empty() {
             let detail = format!("No plugin {id:?} owns a name.");
             return Err(Error::new(Code::NotFound, detail));
@@ -293,9 +294,6 @@ impl Cms {
     }
 
     /// Takes the plugins into service as the database records them. Changes no table.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     pub async fn refresh_plugins(&self) -> Result<()> {
         let cms = self.clone();
         outlasting(async move { cms.load(Opening::Inspect, None).await.map(drop) }).await

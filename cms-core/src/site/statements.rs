@@ -62,9 +62,6 @@ fn all(dialect: Dialect) -> Vec<db::Statement> {
 impl super::Cms {
     /// Prepares every statement of the library. Returns those that the engine refuses, each with
     /// the reason.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     #[doc(hidden)]
     pub async fn refused_statements(&self) -> crate::Result<Vec<(&'static str, String)>> {
         self.db().refused(&all(self.db().dialect())).await

@@ -1,21 +1,119 @@
-//! Creates, changes and serves tables of plugins.
+//! Checks, creates, changes and serves tables of plugins.
 
 use super::{
     Cms,
+    building::IndexJob,
     loading::{Loading, Opening},
-    plugins::{check_id, declared},
 };
 use crate::{
     Actor, Code, Error, Result,
-    content::{Declared, Tables, install, plan::Build, resolve},
+    content::{Declared, TableDeclaration, Tables, install, plan::Build, resolve},
     db::TURN,
-    plugins::{self, Manifest},
+    plugins::{
+        self, LoadedPlugin, Manifest, PluginState, Problem, installed::Part, manifest::ContentType,
+    },
 };
 
+/// Tables of a plugin.
+pub(super) fn declared<'a>(manifest: &'a Manifest, tables: &'a [TableDeclaration]) -> Declared<'a> {
+    let silent = manifest.content_type == ContentType::Custom;
+    Declared { plugin: &manifest.id, tables, silent }
+}
+
+/// Refuses a plugin whose id is already in service.
+fn check_id(loading: &[PluginState], id: &str) -> Result<()> {
+    if loading.iter().any(|state| state.id == id && state.manifest.is_some()) {
+        let why = format!("A plugin {id:?} is in service already: choose another id.");
+        return Err(Error::new(Code::ValidationFailed, why));
+    }
+    Ok(())
+}
+
 impl Cms {
+    /// Adds the tables of a plugin. Everything is checked before anything is created: names,
+    /// refusals by the database, also of widgets, and problems that only the tables in service
+    /// show. Returns clashes of names and the last kind of problems. For a plugin of the folder
+    /// whose widgets are refused, also what is refused of its tables. Any other refusal is an
+    /// error.
+    pub(super) async fn take_in(
+        &self,
+        loading: &mut Loading,
+        manifest: &Manifest,
+        found: Option<&LoadedPlugin>,
+        opening: Opening,
+    ) -> Result<Vec<Problem>> {
+        let declared = declared(manifest, &manifest.tables);
+        check_id(&loading.states, &manifest.id)?;
+        let clashes = loading.names_but_of(&manifest.id).clashes(manifest);
+        if !clashes.is_empty() {
+            return Ok(found.map_or(clashes.clone(), |found| found.located(clashes)));
+        }
+        loading.tables.check_names(declared)?;
+        let registers = opening == Opening::Apply;
+        self.check_rows(loading, manifest, (found.is_none(), registers)).await?;
+        let standing = install::standing(self.db(), declared).await?;
+        if opening.wants(standing) && !opening.writes() {
+            // A plugin that can never be installed does not keep the site from opening.
+            let refused = |part| loading.refusals.of(manifest, part);
+            let noted = refused(Part::Tables)?.or(refused(Part::Widgets)?);
+            if let Some(why) = noted.filter(|_| found.is_some()) {
+                return Err(resolve::load_error(why.to_owned()));
+            }
+            let changes = install::changes(self.db(), &loading.tables, declared).await?;
+            if !changes.refused.is_empty() {
+                return Err(resolve::load_error(changes.refused.join(" ")));
+            }
+        }
+        if let Some(found) = found {
+            let problems = self.problems_of(loading, found, manifest).await?;
+            if !problems.is_empty() {
+                return Ok(problems);
+            }
+        }
+        if opening.wants(standing) {
+            if !opening.writes() {
+                return Err(Error::outdated(format!("tables of the plugin {}", manifest.id)));
+            }
+            if let Some(error) = self.pages().widgets().refusal(manifest, registers).await? {
+                if found.is_none() {
+                    return Err(error);
+                }
+                self.note_refusal(manifest, Part::Widgets, &error).await;
+                let changes = install::changes(self.db(), &loading.tables, declared).await?;
+                let tables = changes.refused.into_iter().map(Problem::whole);
+                return Ok([Problem::from(error)].into_iter().chain(tables).collect());
+            }
+            for build in self.install(loading, declared, opening).await? {
+                // A unique index must be in force before the first write.
+                if opening == Opening::Apply || build.index.unique {
+                    install::build(self.db(), &manifest.id, &build).await?;
+                } else {
+                    loading.builds.push(IndexJob::new(&manifest.id, build));
+                }
+            }
+        }
+        self.serve(loading, manifest).await?;
+        loading.note_rows(manifest, registers);
+        Ok(Vec::new())
+    }
+
+    /// Problems that only the tables in service show, such as those of columns of adopted tables.
+    pub(super) async fn problems_of(
+        &self,
+        loading: &Loading,
+        found: &LoadedPlugin,
+        manifest: &Manifest,
+    ) -> Result<Vec<Problem>> {
+        let mut tables = loading.tables.clone();
+        let adopted: Vec<_> = manifest.tables.iter().filter(|table| table.adopt).cloned().collect();
+        self.resolve(&mut tables, declared(manifest, &adopted)).await?;
+        let others = loading.expected.values().filter(|other| other.id != manifest.id);
+        Ok(found.problems_with(manifest, others, &tables, &loading.absent))
+    }
+
     /// Creates or changes tables that differ from their declaration. Returns the indexes that are
     /// still to be made.
-    pub(super) async fn install(
+    async fn install(
         &self,
         loading: &Loading,
         declared: Declared<'_>,

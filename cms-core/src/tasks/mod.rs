@@ -28,7 +28,7 @@ pub use self::{run::Claimed, scheduler::Scheduler};
 use crate::{
     AuditActor, AuditEntry, Change, Code, Error, Millis, Page, Paging, Result,
     base::Base,
-    db::watched,
+    db::{args, watched},
     ground::ListName,
     items::Items,
     jobs::{self, Counters, Outcomes},
@@ -139,7 +139,7 @@ impl Tasks {
     pub async fn list(&self) -> Result<Vec<Task>> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let rows = sql::rows(base.db()).await?;
-        let last = sql::last_runs(base.db(), now).await?;
+        let last: Vec<Run> = base.db().all(sql::LAST, args![now]).await?;
         let tasks = declared::all(&self.0).into_iter().map(|task| {
             let row = rows.iter().find(|row| row.is_of(&task));
             let is_running = row.is_some_and(|row| !row.lease.is_free(now));
@@ -159,7 +159,7 @@ impl Tasks {
     /// Runs of all tasks, or of those with this name, newest first.
     ///
     /// # Errors
-    /// `not_found` for a name that no task has. `bad_query` for a foreign cursor.
+    /// `not_found` for a name that no task has.
     pub async fn history(&self, which: Option<&TaskName>, paging: &Paging) -> Result<Page<Run>> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let task = match which {
@@ -175,14 +175,16 @@ impl Tasks {
 
     /// A run of the history.
     pub async fn run_of(&self, id: i64) -> Result<Run> {
-        let found = sql::run(self.0.base.db(), self.0.base.clock().now(), id).await?;
+        let args = args![self.0.base.clock().now(), id];
+        let found = self.0.base.db().optional(sql::RUN, args).await?;
         found.ok_or_else(|| Error::new(Code::NotFound, format!("There is no run with id {id}.")))
     }
 
     /// When the newest successful run of a task began, in whatever process. Also finds tasks that
     /// are no longer declared.
     pub(crate) async fn last_done(&self, plugin: &str, name: &str) -> Result<Option<Millis>> {
-        sql::last_done(self.0.base.db(), plugin, name).await
+        let found = self.0.base.db().optional(sql::LAST_DONE, args![plugin, name]).await?;
+        Ok(found.map(|(began,): (Millis,)| began))
     }
 
     /// Claims a task for a run now; its schedule does not change. After the commit, begin the run
@@ -206,7 +208,7 @@ impl Tasks {
 
     /// The run of a claimed task, as the change that claims it sees it.
     pub async fn opened(&self, change: &mut Change, claimed: &Claimed) -> Result<Run> {
-        sql::opened(change, claimed.run_id()).await
+        change.one(sql::RUN, args![change.now(), claimed.run_id()]).await
     }
 
     /// Runs a claimed task to its end, even if the returned future is dropped.

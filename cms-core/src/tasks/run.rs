@@ -13,7 +13,7 @@ use super::{
 use crate::{
     Actor, Change, Code, Error, Millis, Result,
     base::Base,
-    db::watched,
+    db::{args, watched},
     jobs::{self, Lease, Stop},
     plugins::{Begin, TaskRun},
 };
@@ -64,7 +64,8 @@ pub(super) async fn claim(
     if !sql::take(change, &row, lease, next_due).await? {
         return Ok(None);
     }
-    sql::lose_open_runs(change, row.id).await?;
+    let why = "its process died or stood still for longer than its lease";
+    change.run(sql::LOSE, args![row.id, now, why]).await?;
     let run_id = sql::open_run(change, row.id, lease, &site.process).await?;
     Ok(Some(Claimed {
         task_id: row.id,

@@ -57,9 +57,6 @@ impl Scheduler {
     }
 
     /// Begins the due tasks that no process runs. Returns their number.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn claim(&mut self) -> Result<usize> {
         while self.under_way.try_join_next().is_some() {}
         let tasks = declared::of(&self.site, self.owner);

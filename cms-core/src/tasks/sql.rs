@@ -51,6 +51,7 @@ statements! {
     /// Compares the end too: the token alone does not show that the owner has renewed the lease.
     TAKE = "update cms_tasks set lease_token = $4, lease_until = $5, next_due_at = $6 \
             where id = $1 and lease_token = $2 and lease_until = $3";
+    /// Closes the open runs of a task whose process has lost it.
     LOSE = "update cms_task_runs set outcome = 'lost', ended_at = $2, error_message = $3 \
             where task_id = $1 and outcome = 'running'";
     OPEN = "insert into cms_task_runs (task_id, lease_token, process, actor_kind, actor_id, \
@@ -74,10 +75,12 @@ statements! {
          where r.id < $2 and r.task_id = (select o.id from cms_tasks o where o.plugin_id = $4 and \
          o.name = $5) order by r.id desc limit $3"
     );
+    /// The latest run of each task.
     LAST = concat!(
         "select ", run_columns!(), " from cms_tasks t join cms_task_runs r on r.id = \
          (select max(o.id) from cms_task_runs o where o.task_id = t.id)"
     );
+    /// When the newest successful run of a task began.
     LAST_DONE = "select r.started_at from cms_task_runs r where r.outcome = 'done' and r.task_id = \
                  (select t.id from cms_tasks t where t.plugin_id = $1 and t.name = $2) \
                  order by r.id desc limit 1";
@@ -111,12 +114,6 @@ pub(super) async fn take(
 ) -> Result<bool> {
     let args = args![row.id, row.lease.token, row.lease.until, lease.token, lease.until, next_due];
     Ok(change.run(TAKE, args).await? > 0)
-}
-
-/// Closes the open runs of a task whose process has lost it.
-pub(super) async fn lose_open_runs(change: &mut Change, task: i64) -> Result<u64> {
-    let why = "its process died or stood still for longer than its lease";
-    change.run(LOSE, args![task, change.now(), why]).await
 }
 
 /// Opens a run on behalf of the change's actor. Returns its id.
@@ -156,14 +153,6 @@ pub(super) async fn close(
     Ok(true)
 }
 
-pub(super) async fn run(db: &Db, now: i64, id: i64) -> Result<Option<Run>> {
-    db.optional(RUN, args![now, id]).await
-}
-
-pub(super) async fn opened(change: &mut Change, id: i64) -> Result<Run> {
-    change.one(RUN, args![change.now(), id]).await
-}
-
 /// Runs before an id, newest first; of one task, or of all.
 pub(super) async fn runs(
     db: &Db,
@@ -192,14 +181,4 @@ fn selected_runs(
         None => (RUNS, args![now, before, limit]),
         Some((plugin, name)) => (RUNS_OF, args![now, before, limit, plugin, name]),
     }
-}
-
-/// The latest run of each task.
-pub(super) async fn last_runs(db: &Db, now: i64) -> Result<Vec<Run>> {
-    db.all(LAST, args![now]).await
-}
-
-/// When the newest successful run of a task began.
-pub(super) async fn last_done(db: &Db, plugin: &str, name: &str) -> Result<Option<i64>> {
-    Ok(db.optional::<(i64,)>(LAST_DONE, args![plugin, name]).await?.map(|(at,)| at))
 }

@@ -12,7 +12,7 @@ use super::redis::Redis;
 use crate::{
     AuditEntry, Change, Code, Error, FieldError, Result,
     base::Base,
-    db::{Db, Lock},
+    db::{Db, Lock, args},
     jobs,
     settings::CacheStore,
 };
@@ -149,7 +149,8 @@ impl RulesCache {
         if known.epoch == epoch {
             return Ok(known);
         }
-        let settings = sql::settings(db).await?.unwrap_or_else(|| configured_settings(configured));
+        let settings = db.optional(sql::SETTINGS, args![]).await?;
+        let settings = settings.unwrap_or_else(|| configured_settings(configured));
         let fresh = Arc::new(CacheRules { epoch, settings, clears: sql::clears(db).await? });
         self.rules.store(fresh.clone());
         Ok(fresh)
@@ -206,7 +207,8 @@ impl Cache {
     /// `validation_failed` with the fields.
     pub async fn update(&self, change: &mut Change, patch: CachePatch) -> Result<CacheSettings> {
         change.lock(RULES).await?;
-        let mut settings = sql::settings_in(change)
+        let mut settings: CacheSettings = change
+            .optional(sql::SETTINGS, args![])
             .await?
             .unwrap_or_else(|| configured_settings(&self.0.base.settings().cache));
         let mut columns = Vec::new();
@@ -245,7 +247,7 @@ impl Cache {
             return Err(Error::new(Code::BadQuery, format!("path must be {PREFIX}.")));
         }
         change.lock(RULES).await?;
-        sql::clear(change, &canonical(prefix)).await?;
+        change.run(sql::CLEAR, args![canonical(prefix), change.now()]).await?;
         record(change, "clear", &[]).await
     }
 }
@@ -359,14 +361,6 @@ pub(crate) mod sql {
         CLEAR = "insert into cms_cache_clears (prefix, created_at) values ($1, $2)";
     }
 
-    pub(super) async fn settings(db: &Db) -> Result<Option<CacheSettings>> {
-        db.optional(SETTINGS, args![]).await
-    }
-
-    pub(super) async fn settings_in(change: &mut Change) -> Result<Option<CacheSettings>> {
-        change.optional(SETTINGS, args![]).await
-    }
-
     pub(super) async fn clears(db: &Db) -> Result<Vec<(i64, String)>> {
         let mut clears: Vec<(i64, String)> = db.all(CLEARS, args![]).await?;
         clears.reverse();
@@ -376,10 +370,6 @@ pub(crate) mod sql {
     pub(super) async fn save(change: &mut Change, settings: &CacheSettings) -> Result<()> {
         let exclude = serde_json::to_string(&settings.exclude).map_err(Error::internal)?;
         change.run(SAVE, args![settings.enabled, settings.ttl_s, exclude]).await.map(drop)
-    }
-
-    pub(super) async fn clear(change: &mut Change, prefix: &str) -> Result<()> {
-        change.run(CLEAR, args![prefix, change.now()]).await.map(drop)
     }
 }
 

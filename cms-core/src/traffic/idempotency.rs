@@ -263,9 +263,6 @@ impl Idempotency {
 
     /// The reply that this caller got for this key within the last
     /// `retention.idempotency_h` hours.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     // For cms-http: what is kept is a reply over HTTP.
     #[doc(hidden)]
     pub async fn remembered(&self, caller: &str, key: &str) -> Result<Option<Remembered>> {
@@ -300,9 +297,6 @@ impl Idempotency {
     }
 
     /// Whether a reply is already stored, as this change sees it.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     // For cms-http, as above.
     #[doc(hidden)]
     pub async fn is_kept(&self, change: &mut Change, caller: &str, key: &str) -> Result<bool> {

@@ -38,17 +38,14 @@ pub(crate) async fn read(
     asked: WhichSubmissions,
 ) -> Result<OneOrPage<Submission, SubmissionDetail>> {
     let forms = call.cms.forms();
-    if let Some(id) = asked.id {
-        call.names_one("id")?;
-        return Ok(OneOrPage::one(forms.submission(id).await?));
-    }
     let mut filter = SubmissionFilter::default();
     filter.form = asked.form.map(WhichForm::from);
     filter.since = asked.since.map(|since| since.0);
     filter.until = asked.until.map(|until| until.0);
     filter.spam = asked.spam;
     let paging = asked.limit.after(asked.cursor, asked.count);
-    Ok(OneOrPage::page(forms.submissions(&filter, &paging).await?))
+    let one = asked.id.map(|id| forms.submission(id));
+    call.one_or_page(one, forms.submissions(&filter, &paging)).await
 }
 
 pub(crate) async fn delete(call: &Call<'_>, which: ById) -> Result<Success<Done>> {

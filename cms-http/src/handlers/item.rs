@@ -196,27 +196,28 @@ async fn commit<T: Serialize>(
     is_batch: bool,
 ) -> Result<Success<T>> {
     let items = call.cms.items();
-    let is_readable = |one: &Written| call.caller().may_read_record(call.cms, table, &one.id);
+    let may_read = |one: &Written| call.caller().may_read_record(call.cms, table, &one.id);
+    let all: Vec<_> = all.iter().map(|one| (one, may_read(one))).collect();
     let is_hooked = items.has_read_hooks(table, None);
     let success = |records: &str| -> Success<T> {
-        match all {
-            [one] if !is_batch && is_readable(one) => {
+        match all[..] {
+            _ if is_batch => Success::data(&format!("[{records}]")),
+            [(one, true)] => {
                 Success::data(records).with(header::ETAG, items.etag(table, one.record.json()))
             }
-            _ if is_batch => Success::data(&format!("[{records}]")),
             _ => Success::data(records),
         }
     };
-    let stored = |one: &Written| match !is_hooked && is_readable(one) {
+    let stored = |(one, is_readable): &(&Written, bool)| match !is_hooked && *is_readable {
         true => Ok(one.record.json().to_owned()),
         false => serde_json::to_string(&OnlyId { id: one.key.clone() }).map_err(Error::internal),
     };
     let stored = all.iter().map(stored).collect::<Result<Vec<_>>>()?.join(",");
     let committed: Success<T> = call.commit(change, success(&stored), false).await?;
-    if !is_hooked || !all.iter().all(is_readable) {
+    if !is_hooked || !all.iter().all(|(_, is_readable)| *is_readable) {
         return Ok(committed);
     }
-    let records: Vec<_> = all.iter().map(|one| one.record.clone()).collect();
+    let records: Vec<_> = all.iter().map(|(one, _)| one.record.clone()).collect();
     match hooked(call, table, &[], &records).await {
         Ok(records) => Ok(success(&records)),
         // An error would say that nothing was written.

@@ -20,13 +20,8 @@ use crate::{
 };
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<ApiKey>> {
-    let keys = call.cms.keys();
-    let query = asked.list.query("id")?;
-    if let Some(id) = asked.id {
-        call.names_one("id")?;
-        return Ok(OneOrPage::one(keys.get(id).await?));
-    }
-    Ok(OneOrPage::page(keys.list(&query).await?))
+    let (keys, query) = (call.cms.keys(), asked.list.query("id")?);
+    call.one_or_page(asked.id.map(|id| keys.get(id)), keys.list(&query)).await
 }
 
 pub(crate) async fn create(

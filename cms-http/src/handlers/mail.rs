@@ -32,10 +32,6 @@ pub(crate) async fn log(
     asked: WhichMails,
 ) -> Result<OneOrPage<Logged, LoggedDetail>> {
     let mails = call.cms.mail();
-    if let Some(id) = asked.id {
-        call.names_one("id")?;
-        return Ok(OneOrPage::one(mails.detail(id).await?));
-    }
     let to = asked.to.as_deref().map(MailAddress::parse).transpose();
     let to = to.map_err(|_| bad("to is one address such as name@example.org."))?;
     if asked.purpose.as_deref().is_some_and(|purpose| purpose.contains(char::is_control)) {
@@ -47,7 +43,7 @@ pub(crate) async fn log(
     filter.purpose = asked.purpose;
     filter.since = asked.since.map_or(0, |since| since.0);
     let paging = asked.limit.after(asked.cursor, asked.count);
-    Ok(OneOrPage::page(mails.log(&filter, &paging).await?))
+    call.one_or_page(asked.id.map(|id| mails.detail(id)), mails.log(&filter, &paging)).await
 }
 
 pub(crate) async fn test(

@@ -16,13 +16,8 @@ use crate::{
 };
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Origin>> {
-    let origins = call.cms.origins();
-    let query = asked.list.query("id")?;
-    if let Some(id) = asked.id {
-        call.names_one("id")?;
-        return Ok(OneOrPage::one(origins.get(id).await?));
-    }
-    Ok(OneOrPage::page(origins.list(&query).await?))
+    let (origins, query) = (call.cms.origins(), asked.list.query("id")?);
+    call.one_or_page(asked.id.map(|id| origins.get(id)), origins.list(&query)).await
 }
 
 pub(crate) async fn create(

@@ -16,13 +16,8 @@ use crate::{
 };
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Group>> {
-    let accounts = call.cms.accounts();
-    let query = asked.list.query("id")?;
-    if let Some(id) = asked.id {
-        call.names_one("id")?;
-        return Ok(OneOrPage::one(accounts.group(id).await?));
-    }
-    Ok(OneOrPage::page(accounts.groups(&query).await?))
+    let (accounts, query) = (call.cms.accounts(), asked.list.query("id")?);
+    call.one_or_page(asked.id.map(|id| accounts.group(id)), accounts.groups(&query)).await
 }
 
 pub(crate) async fn create(

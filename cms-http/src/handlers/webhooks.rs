@@ -25,13 +25,8 @@ use crate::{
 };
 
 pub(crate) async fn read(call: &Call<'_>, asked: OneOrList) -> Result<OneOrPage<Subscription>> {
-    let webhooks = call.cms.webhooks();
-    let query = asked.list.query("id")?;
-    if let Some(id) = asked.id {
-        call.names_one("id")?;
-        return Ok(OneOrPage::one(webhooks.get(id).await?));
-    }
-    Ok(OneOrPage::page(webhooks.list(&query).await?))
+    let (webhooks, query) = (call.cms.webhooks(), asked.list.query("id")?);
+    call.one_or_page(asked.id.map(|id| webhooks.get(id)), webhooks.list(&query)).await
 }
 
 pub(crate) async fn create(
@@ -118,17 +113,12 @@ pub(crate) async fn ping(call: &Call<'_>, which: ById, _: NoBody) -> Result<Data
 
 pub(crate) async fn queue(call: &Call<'_>, asked: WhichJobs) -> Result<OneOrPage<Job>> {
     let webhooks = call.cms.webhooks();
-    if let Some(id) = asked.id {
-        call.names_one("id")?;
-        return Ok(OneOrPage::one(webhooks.job(id).await?));
-    }
     let mut filter = JobFilter::default();
     filter.subscription = asked.subscription;
     filter.status = plain("status", asked.status)?;
     filter.event_id = plain("event_id", asked.event_id)?;
     let paging = asked.limit.after(asked.cursor, asked.count);
-    let page = webhooks.jobs(&filter, &paging).await?;
-    Ok(OneOrPage::page(page))
+    call.one_or_page(asked.id.map(|id| webhooks.job(id)), webhooks.jobs(&filter, &paging)).await
 }
 
 /// How full the queue is.

@@ -128,8 +128,9 @@ fn has_id(item: &Json, schemas: &Map<String, Json>) -> bool {
     let rows = "/get/responses/200/content/application~1json/schema/properties/data/items";
     let Some(row) = item.pointer(rows) else { return item["get"].is_null() };
     let name = row["$ref"].as_str().and_then(|at| at.rsplit('/').next());
-    name.and_then(|name| schemas.get(name))
-        .is_none_or(|row| row["properties"].is_null() || row["properties"]["id"].is_object())
+    // A plugin declares its rows in place.
+    let row = name.and_then(|name| schemas.get(name)).unwrap_or(row);
+    row["properties"].is_null() || row["properties"]["id"].is_object()
 }
 
 /// The operations that take the id of one row.
@@ -159,4 +160,26 @@ fn nearest<'l>(lists: &'l BTreeSet<String>, path: &str) -> Option<&'l str> {
 fn link(operation: &str, id: &str) -> (String, Json) {
     let parameters = json!({"id": format!("$response.body#{id}")});
     (operation.to_owned(), json!({"operationId": operation, "parameters": parameters}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_rows_with_an_id_are_linked() {
+        let named = |name: &str| json!({"properties": {name: {}}});
+        let schemas = Map::from_iter([("Row".to_owned(), named("name"))]);
+        for (row, expected) in [
+            (named("id"), true),
+            (named("name"), false),
+            (json!({"$ref": "#/components/schemas/Row"}), false),
+            (json!({}), true),
+        ] {
+            let schema = json!({"properties": {"data": {"items": row}}});
+            let content = json!({"application/json": {"schema": schema}});
+            let item = json!({"get": {"responses": {"200": {"content": content}}}});
+            assert_eq!(has_id(&item, &schemas), expected, "{item}");
+        }
+    }
 }

@@ -42,11 +42,18 @@ pub(crate) fn document(call: &Call<'_>) -> Json {
             operations.extend(operation::paths_of(described, shapes, filters));
         }
     }
+    let states = call.cms.plugins().states();
+    let manifests = states.iter().filter_map(|state| state.manifest.as_deref());
+    let endpoints = manifests.flat_map(|manifest| manifest.endpoints.iter());
+    let endpoints: BTreeMap<_, _> = endpoints.map(|one| (one.path(), one)).collect();
     for described in call.declared.iter().filter(|one| knowledge::knows(call, one)) {
         let table = described.records.and_then(|name| tables.find(name));
         if let ("GET", Some(table)) = (described.method, table) {
             operations.extend(content.read_at(described, &types.records, &table));
         } else if let Some(shapes) = types.declared.get(described.method) {
+            let declared = endpoints.get(described.path);
+            let declared = declared.map(|endpoint| types::with_declared(shapes, endpoint));
+            let shapes = declared.as_ref().unwrap_or(shapes);
             let all = operation::paths_of(described, shapes, Vec::new());
             operations.extend(all.into_iter().map(with_parameters));
         }

@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, sync::OnceLock};
 
+use cms_core::plugins::manifest::EndpointDeclaration;
 use serde_json::{Map, Value as Json, json};
 
 use crate::describe::{self, Described, Schemas, Schemata, Types};
@@ -67,6 +68,40 @@ fn make(operations: &[Described]) -> AllTypes {
     AllTypes { operations, declared, records, components }
 }
 
+/// The schemas of an endpoint, with those that its plugin declares.
+pub(super) fn with_declared(shapes: &Shapes, endpoint: &EndpointDeclaration) -> Shapes {
+    let declared = |schema: &Map<String, Json>| {
+        let mut members = schema.clone();
+        // All of the document has the dialect that this names.
+        members.remove("$schema");
+        let mut schema = Json::Object(members);
+        keep_optional(&mut schema);
+        drop_unknown_formats(&mut schema);
+        open(&mut schema);
+        schema
+    };
+    let [query, mut body, mut reply] =
+        [&shapes.query, &shapes.body, &shapes.reply].map(Json::clone);
+    if let Some(schema) = &endpoint.body {
+        body = declared(schema);
+    }
+    if let Some(schema) = &endpoint.reply {
+        reply["properties"]["data"] = declared(schema);
+    }
+    Shapes { query, body, reply }
+}
+
+/// Takes a walk to the schemas right below one. Values, such as examples, stay as they are.
+fn walk(members: &mut Map<String, Json>, step: fn(&mut Json)) {
+    for (word, value) in members {
+        match (word.as_str(), value) {
+            ("const" | "default" | "enum" | "examples", _) => {}
+            ("properties", Json::Object(properties)) => properties.values_mut().for_each(step),
+            (_, below) => step(below),
+        }
+    }
+}
+
 /// Wraps members with a `default` in `allOf`: some generators would take them for required.
 fn keep_optional(schema: &mut Json) {
     match schema {
@@ -74,7 +109,7 @@ fn keep_optional(schema: &mut Json) {
             if let Some(Json::Object(properties)) = members.get_mut("properties") {
                 properties.values_mut().for_each(wrap_default);
             }
-            members.values_mut().for_each(keep_optional);
+            walk(members, keep_optional);
         }
         Json::Array(items) => items.iter_mut().for_each(keep_optional),
         _ => {}
@@ -111,7 +146,7 @@ pub(super) fn open(schema: &mut Json) {
             if is_object && !SHAPES.iter().any(|name| members.contains_key(*name)) {
                 members.insert("additionalProperties".to_owned(), Json::Bool(true));
             }
-            members.values_mut().for_each(open);
+            walk(members, open);
             if let Some(items @ Json::Bool(true)) = members.get_mut("items") {
                 *items = json!({});
             }
@@ -134,7 +169,7 @@ fn bound(schema: &mut Json) {
                 members.entry("minimum").or_insert(least);
                 members.entry("maximum").or_insert(most);
             }
-            members.values_mut().for_each(bound);
+            walk(members, bound);
         }
         Json::Array(items) => items.iter_mut().for_each(bound),
         _ => {}
@@ -153,9 +188,49 @@ pub(super) fn drop_unknown_formats(schema: &mut Json) {
             if is_unknown {
                 members.remove("format");
             }
-            members.values_mut().for_each(drop_unknown_formats);
+            walk(members, drop_unknown_formats);
         }
         Json::Array(items) => items.iter_mut().for_each(drop_unknown_formats),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Members that are only named like words of JSON Schema are schemas all the same.
+    #[test]
+    fn values_in_the_schema_of_a_plugin_stay_as_they_are() {
+        let data = json!({
+            "type": "object", "format": "uint8", "items": true,
+            "properties": {"n": {"default": 1}},
+        });
+        let body = json!({
+            "type": "object",
+            "properties": {
+                "default": {"type": "object", "default": data, "description": "d"},
+                "enum": {"type": "integer", "format": "uint8", "enum": [data]},
+                "plain": {"const": data, "examples": [data], "items": {"type": "object"}},
+            },
+        });
+        let endpoint = json!({"modelPath": "shop", "endpoint": "shop", "body": body});
+        let endpoint = serde_json::from_value(endpoint).expect("an endpoint");
+        let shapes = Shapes { query: json!({}), body: json!({}), reply: json!({}) };
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "default": {
+                    "allOf": [{"type": "object", "default": data, "additionalProperties": true}],
+                    "description": "d",
+                },
+                "enum": {"type": "integer", "enum": [data]},
+                "plain": {
+                    "const": data, "examples": [data],
+                    "items": {"type": "object", "additionalProperties": true},
+                },
+            },
+        });
+        assert_eq!(with_declared(&shapes, &endpoint).body, expected);
     }
 }

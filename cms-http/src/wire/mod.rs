@@ -58,7 +58,7 @@ pub use envelope::{
     ReplyKind, Text,
 };
 
-use cms_core::access::Access;
+use cms_core::{Cms, access::Access};
 use schemars::JsonSchema;
 use serde::{Serialize, de::DeserializeOwned};
 
@@ -74,6 +74,13 @@ pub trait Shape {
     const SUMMARY: &'static str;
     /// The list of the service's own whose rows callers choose by `filter[column][op]`.
     const LIST: Option<&'static str> = None;
+
+    /// The columns by which callers can sort that list.
+    #[doc(hidden)]
+    #[must_use]
+    fn sorts() -> Vec<String> {
+        Self::LIST.map(Cms::sorted_columns).unwrap_or_default()
+    }
 }
 
 /// The parameters of a request, and its body as JSON.

@@ -14,7 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
     preview,
     open: Some(|row, _| with_permissions(Some(row.clone()))),
     empty: "No groups. n makes one.",
-    sorts: |_| ["name", "created_at"].map(str::to_owned).to_vec(),
+    sorts: sorted::<Read>,
     ..Spec::new("groups", |_| "Groups".to_owned(), columns, listed::<Read>, act)
 };
 

@@ -10,7 +10,7 @@ pub(crate) static SPEC: Spec = Spec {
         [members(row, &names, now), others(row, &names, &[], now)].concat()
     },
     empty: "No origins: only pages of the site's own host may call. n adds one.",
-    sorts: |_| ["origin", "active", "created_at"].map(str::to_owned).to_vec(),
+    sorts: sorted::<Read>,
     ..Spec::new("origins", |_| "Origins".to_owned(), columns, listed::<Read>, act)
 };
 

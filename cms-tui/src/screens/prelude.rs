@@ -11,7 +11,7 @@ pub(super) use serde_json::{Map, Value as Json, json};
 pub(super) use super::{
     Clicked, Look, Screen,
     acts::{self, by_id, id, name},
-    browser::{ListQuery, Spec, listed},
+    browser::{ListQuery, Spec, listed, sorted},
     cells::{
         Cell, Column, Lines, active, age, clock, column, items, loading, members, others,
         paragraph, plain, plain_text, reason, texts, yes,

@@ -15,7 +15,7 @@ use super::{acts::Kind, prelude::*};
 pub(crate) static SPEC: Spec = Spec {
     preview,
     empty: "No users. n makes one.",
-    sorts: |_| ["username", "active", "last_login_at", "created_at"].map(str::to_owned).to_vec(),
+    sorts: sorted::<Read>,
     ..Spec::new("users", |_| "Users".to_owned(), columns, listed::<Read>, act)
 };
 

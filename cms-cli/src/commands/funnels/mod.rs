@@ -9,7 +9,7 @@ mod tests;
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use cms_core::funnels::{Duplicated, FunnelDetail, NewFunnel, Saved, WhichFunnel};
 use cms_http::{
     client::Client,
@@ -26,6 +26,7 @@ use serde_json::{Value as Json, json};
 
 use crate::{
     flags::Flags,
+    input,
     output::{Done, Exit, Output, counted},
     prompt,
     reply::{self, Chosen, Paging},
@@ -41,8 +42,8 @@ pub(crate) enum FunnelsCommand {
         #[arg(long, value_name = "LANGUAGE")]
         language: Option<String>,
         /// Only those in this state
-        #[arg(long)]
-        status: Option<Status>,
+        #[arg(long, value_parser = input::one_of(&STATES, FunnelStatus::as_str))]
+        status: Option<FunnelStatus>,
         #[command(flatten)]
         chosen: Chosen,
     },
@@ -181,26 +182,12 @@ pub(crate) struct DuplicateArgs {
     language: Option<String>,
 }
 
-/// The state of a funnel.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Status {
-    /// Never public, or no more
-    Draft,
-    /// Visits begin with its version
-    Published,
-    /// Put aside
-    Archived,
-}
-
-impl From<Status> for FunnelStatus {
-    fn from(status: Status) -> Self {
-        match status {
-            Status::Draft => Self::Draft,
-            Status::Published => Self::Published,
-            Status::Archived => Self::Archived,
-        }
-    }
-}
+/// The states of a funnel.
+const STATES: [(FunnelStatus, &str); 3] = [
+    (FunnelStatus::Draft, "Never public, or no more"),
+    (FunnelStatus::Published, "Visits begin with its version"),
+    (FunnelStatus::Archived, "Put aside"),
+];
 
 pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: FunnelsCommand) -> Done {
     let client = &site.client;
@@ -209,7 +196,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: Funne
             let columns = ["id", "slug", "name", "status", "version", "language_short", "rev"];
             let query = |limit, cursor| WhichFunnels {
                 language: language.clone(),
-                status: status.map(FunnelStatus::from),
+                status,
                 list: ListQuery::page(limit, cursor),
             };
             let shown = (&columns[..], reply::plain as _);

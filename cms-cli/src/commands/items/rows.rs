@@ -13,7 +13,7 @@ use serde_json::json;
 use super::ITEM;
 use crate::{
     flags::Flags,
-    output::{Done, Exit, Failure, Output, table},
+    output::{Done, Exit, Failure, Output, listed, table},
     prompt,
     reply::{self, Choose},
 };
@@ -80,10 +80,7 @@ pub(super) async fn delete(
     if if_match.is_some() && ids.len() > 1 {
         return Err(Failure::usage("--if-match is the entity tag of one row: name one id"));
     }
-    prompt::confirm(
-        flags,
-        &format!("Delete {} of {table}? This cannot be undone.", ids.join(", ")),
-    )?;
+    prompt::confirm(flags, &format!("Delete {} of {table}? This cannot be undone.", listed(ids)))?;
     reply::several(out, ids, async |id| delete_one(client, table, id, if_match.clone()).await)
         .await?;
     out.done(&json!({"deleted": ids}), &format!("Deleted: {}", ids.join(", ")))

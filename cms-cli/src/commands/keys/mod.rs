@@ -238,7 +238,7 @@ pub(crate) async fn run(flags: &Flags, out: &Output, site: &Site, command: KeysC
             rows.edit::<Update>(&key, &members.over(&ApiKeyPatch::default())?).await
         }
         KeysCommand::Rotate { key, grace, out: file } => {
-            let id = rows.id(&key).await?;
+            let (id, key) = rows.find(&key).await?;
             if grace == 0 {
                 let told = format!(
                     "Give the API key {key} a new value? The old one stops at once; --grace 1h \

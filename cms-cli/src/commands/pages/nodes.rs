@@ -3,7 +3,7 @@
 
 use std::{fmt::Write as _, path::PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use cms_core::pages::builder::{
     Difference, Happened, Move, NewNode, NodeKind, Parent, PlacedWidget, Tree,
 };
@@ -19,6 +19,7 @@ use serde_json::{Map, Value as Json, json};
 
 use crate::{
     flags::Flags,
+    input,
     output::{Done, Failure, Output, counted},
     prompt,
     reply::{
@@ -28,28 +29,12 @@ use crate::{
 };
 
 /// What stands in a page.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum Kind {
-    /// A row of a page
-    Row,
-    /// A column of a row
-    Col,
-    /// A widget in a column
-    Widget,
-    /// An item of a widget
-    Item,
-}
-
-impl From<Kind> for NodeKind {
-    fn from(kind: Kind) -> Self {
-        match kind {
-            Kind::Row => Self::Row,
-            Kind::Col => Self::Col,
-            Kind::Widget => Self::Widget,
-            Kind::Item => Self::Item,
-        }
-    }
-}
+const KINDS: [(NodeKind, &str); 4] = [
+    (NodeKind::Row, "A row of a page"),
+    (NodeKind::Col, "A column of a row"),
+    (NodeKind::Widget, "A widget in a column"),
+    (NodeKind::Item, "An item of a widget"),
+];
 
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:
@@ -93,7 +78,8 @@ pub(crate) struct MoveArgs {
     /// Id, address or view of the page
     page: String,
     /// What moves
-    kind: Kind,
+    #[arg(value_parser = input::one_of(&KINDS, NodeKind::as_str))]
+    kind: NodeKind,
     /// Its id
     id: i64,
     /// Id of its new parent; without it, the node stays in its present parent
@@ -109,7 +95,8 @@ pub(crate) struct RemoveArgs {
     /// Id, address or view of the page
     page: String,
     /// What goes
-    kind: Kind,
+    #[arg(value_parser = input::one_of(&KINDS, NodeKind::as_str))]
+    kind: NodeKind,
     /// Its id
     id: i64,
 }
@@ -153,7 +140,7 @@ pub(super) async fn edited(out: &Output, client: &Client, args: &EditArgs) -> Do
 
 pub(super) async fn moved(out: &Output, client: &Client, args: &MoveArgs) -> Done {
     let seen = DraftView::find(client, &args.page).await?;
-    let kind = NodeKind::from(args.kind);
+    let kind = args.kind;
     seen.holds(&args.page, kind, args.id)?;
     let parent = args.within.map(|id| Parent::of(kind, id));
     let asked = Move { kind, id: args.id, parent, position: args.position };
@@ -166,7 +153,7 @@ pub(super) async fn removed(
     client: &Client,
     args: &RemoveArgs,
 ) -> Done {
-    let kind = NodeKind::from(args.kind);
+    let kind = args.kind;
     let what = format!("{} {}", kind.as_str(), args.id);
     prompt::confirm(flags, &format!("Remove {what} from the draft, with all that stands in it?"))?;
     let seen = DraftView::find(client, &args.page).await?;

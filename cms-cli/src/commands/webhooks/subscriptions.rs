@@ -178,7 +178,7 @@ pub(super) async fn run(
             rows.switch::<Update>(webhooks, false).await
         }
         SubscriptionsCommand::RotateSecret { webhook, grace } => {
-            let id = rows.id(&webhook).await?;
+            let (id, webhook) = rows.find(&webhook).await?;
             prompt::confirm(
                 flags,
                 &format!(
@@ -191,7 +191,7 @@ pub(super) async fn run(
             show_secret(out, &answer.body, made.map(|made| made.data))
         }
         SubscriptionsCommand::Delete(Several { webhooks }) => {
-            rows.delete::<Delete>(webhooks, " with all jobs?").await
+            rows.delete::<Delete>(webhooks, "? Their jobs go with them.").await
         }
     }
 }

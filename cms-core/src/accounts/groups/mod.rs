@@ -82,7 +82,8 @@ impl Accounts {
 
     /// One group.
     pub async fn group(&self, id: i64) -> Result<Group> {
-        sql::get(self.0.base.db(), id).await?.ok_or_else(|| not_found(id))
+        let found = self.0.base.db().optional(sql::GET, args![id]).await?;
+        found.ok_or_else(|| not_found(id))
     }
 
     /// Creates a group. `held` are the rights of the caller.

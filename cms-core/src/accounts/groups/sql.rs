@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::{
     Change, Result,
     accounts::{Group, HeldPermissions},
+    change::Reader,
     db::{Db, Statement, args, read, record, statements},
     items::{Made, OwnColumn, RowList},
 };
@@ -64,10 +65,6 @@ statements! {
     OWNERS = "select name, plugin_id from cms_plugin_names where kind = 'permission'";
 }
 
-pub(in crate::accounts) async fn get(db: &Db, id: i64) -> Result<Option<Group>> {
-    db.optional(GET, args![id]).await
-}
-
 /// The group with one of these keys of names.
 pub(in crate::accounts) async fn named(
     db: &Db,
@@ -113,7 +110,7 @@ pub(in crate::accounts) async fn rights(
 pub(in crate::accounts) async fn held(
     db: &Db,
 ) -> Result<(BTreeMap<String, String>, Vec<(i64, HeldPermissions)>)> {
-    Ok((owners_now(db).await?, stored(db.all(RIGHTS, args![]).await?)?))
+    Ok((owners(db).await?, stored(db.all(RIGHTS, args![]).await?)?))
 }
 
 /// The groups that hold a permission of a built-in area.
@@ -122,12 +119,9 @@ pub(in crate::accounts) async fn holding(db: &Db, permission: &str) -> Result<Ve
     Ok(groups.into_iter().filter(|(_, held)| held.may(permission)).map(|(id, _)| id).collect())
 }
 
-/// The plugin that each permission key belongs to, outside of a change.
-pub(in crate::accounts) async fn owners_now(db: &Db) -> Result<BTreeMap<String, String>> {
-    Ok(db.all::<(String, String)>(OWNERS, args![]).await?.into_iter().collect())
-}
-
 /// The plugin that each permission key belongs to.
-pub(in crate::accounts) async fn owners(change: &mut Change) -> Result<BTreeMap<String, String>> {
-    Ok(change.all::<(String, String)>(OWNERS, args![]).await?.into_iter().collect())
+pub(in crate::accounts) async fn owners(
+    from: impl Into<Reader<'_>>,
+) -> Result<BTreeMap<String, String>> {
+    Ok(from.into().all::<(String, String)>(OWNERS, args![]).await?.into_iter().collect())
 }

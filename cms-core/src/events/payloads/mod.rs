@@ -3,8 +3,7 @@
 
 mod content;
 mod embedding;
-mod failed;
-mod login;
+mod service;
 mod submissions;
 
 pub use self::{
@@ -16,8 +15,7 @@ pub use self::{
 };
 pub(crate) use self::{
     content::{ItemData, MediaData, Page, PageData, PageTakenOff},
-    failed::{DeliveryFailed, FailedDelivery, MailFailed},
-    login::LoginData,
+    service::{DeliveryFailed, FailedDelivery, LoginData, MailFailed},
     submissions::{
         AnswerData, AnsweredForm, FormData, FormSubmission, FunnelData, InboxSubmission,
         PassedNode, SubmissionDeleted, SubmissionUpdated, VisitData, VisitSubmission,

@@ -29,13 +29,13 @@ use self::{
 use super::{
     Funnels, WhichFunnel,
     counters::{self, is_counted, options, sql::AnswerCounts},
-    definitions::{
-        sql::Source,
-        versions::{self, Version},
-    },
+    definitions::versions::{self, Version},
     settings::FunnelSettings,
 };
-use crate::{Code, Error, Millis, Result, db::Snapshot};
+use crate::{
+    Code, Error, Millis, Result,
+    db::{Snapshot, args},
+};
 
 /// Selects the numbers of a funnel.
 #[derive(Clone, Debug)]
@@ -70,9 +70,9 @@ impl Funnels {
     /// more than 366 of them, and for another time zone than the funnel's.
     pub async fn analytics(&self, query: &AnalyticsQuery) -> Result<Analytics> {
         let base = &self.0.base;
-        let funnel = self.find(&mut Source::Db(base.db()), &query.funnel).await?;
+        let funnel = self.find(base.db(), &query.funnel).await?;
         // As visits are filed: the draft may name another zone.
-        let zone = match versions::newest_of(base.db(), funnel.id).await? {
+        let zone = match versions::newest(base.db(), funnel.id).await? {
             Some(newest) => self.zone_of(&self.version(newest.id).await?.header.settings),
             None => {
                 let draft = funnel.settings_json.as_object().cloned().unwrap_or_default();
@@ -93,7 +93,8 @@ impl Funnels {
             // A funnel that has moved westward has visits of a day that has not begun there.
             None => {
                 let tomorrow = counters::day(now + DAY, &zone)?;
-                Some(sql::latest(base.db(), funnel.id).await?).filter(|day| *day == tomorrow)
+                let (day,): (String,) = base.db().one(sql::LATEST, args![funnel.id]).await?;
+                Some(day).filter(|day| *day == tomorrow)
             }
         };
         let range = Range::read(query.from.as_deref(), to.as_deref(), now, &zone)?;

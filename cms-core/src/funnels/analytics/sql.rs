@@ -3,7 +3,7 @@
 
 use crate::{
     Millis, Result,
-    db::{Db, Snapshot, Statement, Value, args, record, statements},
+    db::{Snapshot, Statement, Value, args, record, statements},
     funnels::counters::{
         select::{
             answers, bucket, durations, left, mails, number, open, sources, steps, visits, ways,
@@ -168,7 +168,8 @@ statements! {
              on n.version_id = newest.version_id and n.edge_id = newest.edge_id";
     VERSIONS = "select id, version, published_at from cms_formfunnel_versions where funnel_id = $1 \
                 and (cast($2 as bigint) is null or version = $2) order by version desc";
-    /// Two searches for the end of an index.
+    /// The latest day on which a visit began; blank: there was none. Two searches for the end of
+    /// an index.
     LATEST = "select coalesce(max(d.day), '') from (select max(day) as day from \
               cms_formfunnel_daily where funnel_id = $1 union all select max(day) as day from \
               cms_formfunnel_submissions where not folded and funnel_id = $1) d";
@@ -271,11 +272,6 @@ pub(super) async fn edges(at: &mut Snapshot, scope: &Scope) -> Result<Vec<Edge>>
 /// Id, number and time of each version, the newest first.
 pub(super) async fn versions(at: &mut Snapshot, scope: &Scope) -> Result<Vec<(i64, i64, Millis)>> {
     at.all(VERSIONS, args![scope.funnel, scope.version]).await
-}
-
-/// The latest day on which a visit began; blank: there was none.
-pub(super) async fn latest(db: &Db, funnel: i64) -> Result<String> {
-    db.one::<(String,)>(LATEST, args![funnel]).await.map(|(day,)| day)
 }
 
 /// The day of the oldest submission, and when it began.

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     Actor, Change, Code, Error, Millis, Result,
-    db::Lock,
+    db::{Lock, args},
     fields::{Field, OTHER, is_blank},
 };
 
@@ -52,9 +52,9 @@ impl Funnels {
                 return Ok(folded);
             };
             sql::hold(&mut change).await?;
-            sql::unstage_changed(&mut change, due).await?;
+            change.run(sql::UNSTAGE_CHANGED, args![due.0, due.1]).await?;
             self.count(&mut change).await?;
-            folded += sql::set_folded(&mut change).await?;
+            folded += change.run(sql::SET_FOLDED, args![true]).await?;
             sql::clear_staged(&mut change).await?;
             change.commit().await?;
             after = last;
@@ -74,8 +74,8 @@ impl Funnels {
     async fn count(&self, change: &mut Change) -> Result<()> {
         sql::count(change).await?;
         let mut counted = AnswerCounts::default();
-        for visit in sql::answered(change).await? {
-            match self.version_in(change, visit.0).await {
+        for visit in change.all::<Answered>(sql::ANSWERS, args![]).await? {
+            match self.version_in(&mut *change, visit.0).await {
                 Ok(version) => tally_answers(&version, &visit, &mut counted)?,
                 // Its funnel is being deleted.
                 Err(error) if error.code() == Code::NotFound => {}
@@ -90,7 +90,7 @@ impl Funnels {
         let mut change = self.0.base.change(Actor::System).await?;
         change.lock(TURN).await?;
         change.search_by_key().await?;
-        let some = sql::stage_unlabelled(&mut change).await? > 0;
+        let some = change.run(sql::STAGE_UNLABELLED, args![sql::LABELLED]).await? > 0;
         if some {
             sql::hold(&mut change).await?;
             self.label(&mut change).await?;
@@ -102,8 +102,9 @@ impl Funnels {
 
     async fn label(&self, change: &mut Change) -> Result<()> {
         let mut days = Vec::new();
-        for (id, version, began) in sql::without_day(change).await? {
-            let version = self.version_in(change, version).await?;
+        let unlabelled: Vec<(i64, i64, Millis)> = change.all(sql::WITHOUT_DAY, args![]).await?;
+        for (id, version, began) in unlabelled {
+            let version = self.version_in(&mut *change, version).await?;
             days.push((id, day(began, &self.zone_of(&version.header.settings))?));
         }
         sql::label(change, days).await

@@ -13,15 +13,12 @@ use crate::{
 /// Maximum number of visits of a change.
 const BATCH: i64 = 200;
 /// Number of visits whose day is set at once.
-const LABELLED: i64 = 500;
+pub(super) const LABELLED: i64 = 500;
 /// Number of steps in one trip.
 const BATCH_SIZE: usize = 32;
 
 /// The place of a visit in the walk through all visits that are not folded.
 pub(super) type Position = (i64, String, i64);
-
-/// A visit whose day is not known: its id, its version's id, when it began.
-pub(super) type Unlabelled = (i64, i64, Millis);
 
 /// What a completed visit answered: its version's id, its funnel, the version's number, its day,
 /// its path, its answers and its own id.
@@ -123,6 +120,7 @@ statements! {
          cms_formfunnel_submissions s where s.id = cms_formfunnel_folding.submission_id \
          and not s.folded and ", over!(), ")"
     );
+    /// Marks the staged visits as folded.
     SET_FOLDED = "update cms_formfunnel_submissions set folded = $1 where id in \
                   (select submission_id from cms_formfunnel_folding)";
     HOLD_FUNNELS = hold_funnels!("");
@@ -138,6 +136,7 @@ statements! {
     DURATIONS = tally!(durations!(folding));
     STEPS = tally!(steps!(folding));
     MAILS = tally!(concat!("select * from (", mails!(folding), ") m where 1 = 1"));
+    /// The answers of the staged visits that were completed.
     ANSWERS = answers!(folding);
     TALLY = tally!("values ($1, $2, $3, $4, 0, $5, $6, 0, $7, 0)");
     /// Counts visits that are about to be removed, by their state in the inbox.
@@ -154,15 +153,6 @@ statements! {
          where s.id = f.submission_id and not s.is_spam and not s.is_test \
          and s.first_touched_at is not null group by s.funnel_id, s.version, s.day, 8"
     ));
-}
-
-/// Stages visits whose day is not known. Returns how many.
-pub(super) async fn stage_unlabelled(change: &mut Change) -> Result<u64> {
-    change.run(STAGE_UNLABELLED, args![LABELLED]).await
-}
-
-pub(super) async fn without_day(change: &mut Change) -> Result<Vec<Unlabelled>> {
-    change.all(WITHOUT_DAY, args![]).await
 }
 
 pub(super) async fn label(change: &mut Change, days: Vec<(i64, String)>) -> Result<()> {
@@ -191,19 +181,6 @@ pub(in crate::funnels) async fn hold(change: &mut Change) -> Result<()> {
     change.one::<(i64,)>(change.dialect().keeping(HELD, HELD_LOCKED), args![]).await.map(drop)
 }
 
-/// Unstages visits that are not over, because somebody changed them.
-pub(super) async fn unstage_changed(
-    change: &mut Change,
-    (now, mailed): (Millis, Millis),
-) -> Result<()> {
-    change.run(UNSTAGE_CHANGED, args![now, mailed]).await.map(drop)
-}
-
-/// Marks the staged visits as folded. Returns how many.
-pub(super) async fn set_folded(change: &mut Change) -> Result<u64> {
-    change.run(SET_FOLDED, args![true]).await
-}
-
 /// Stages a submission that is about to be removed.
 pub(in crate::funnels) async fn stage(change: &mut Change, id: i64) -> Result<()> {
     change.run(STAGE, args![id]).await.map(drop)
@@ -220,11 +197,6 @@ pub(super) async fn count(change: &mut Change) -> Result<()> {
         change.run(counting, args![]).await?;
     }
     Ok(())
-}
-
-/// The answers of the staged visits that were completed.
-pub(super) async fn answered(change: &mut Change) -> Result<Vec<Answered>> {
-    change.all(ANSWERS, args![]).await
 }
 
 pub(super) async fn count_answers(change: &mut Change, counted: AnswerCounts) -> Result<()> {

@@ -7,13 +7,12 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
-use super::{
-    missing,
-    sql::{self, Source},
-};
+use super::{missing, sql};
 use crate::{
     Change, Code, Error, FieldError, Result,
+    change::Reader,
     conditions::check,
+    db::args,
     funnels::{
         Funnels,
         checks::{self, Findings},
@@ -37,11 +36,12 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    pub(super) async fn read(from: &mut Source<'_>, funnel: i64) -> Result<Self> {
+    pub(super) async fn read(from: impl Into<Reader<'_>>, funnel: i64) -> Result<Self> {
+        let mut reader = from.into();
         Ok(Self {
-            nodes: sql::nodes(from, funnel).await?,
-            edges: sql::edges(from, funnel).await?,
-            rules: sql::rules(from, funnel).await?,
+            nodes: reader.all(sql::NODES, args![funnel]).await?,
+            edges: reader.all(sql::EDGES, args![funnel]).await?,
+            rules: sql::rules(reader, funnel).await?,
         })
     }
 }
@@ -217,7 +217,7 @@ pub(super) async fn write(
     }
     write_edges(change, funnel, stored, good, &ids).await?;
     for gone in stored.nodes.iter().filter(|node| !kept.contains(&node.id)) {
-        sql::delete_node(change, gone.id).await?;
+        change.run_one(sql::DELETE_NODE, args![gone.id]).await?;
     }
     write_rules(change, funnel, stored, &good.rules).await?;
     let mut header = good.header.clone();
@@ -265,7 +265,7 @@ async fn write_edges(
         placed.push((id, edge));
     }
     for gone in stored.edges.iter().filter(|row| !claimed.contains(&row.id)) {
-        sql::delete_edge(change, gone.id).await?;
+        change.run_one(sql::DELETE_EDGE, args![gone.id]).await?;
     }
     for (id, edge) in placed {
         let row = id.map(|id| FunnelEdge {
@@ -291,7 +291,7 @@ pub(super) async fn write_rules(
 ) -> Result<()> {
     let kept: HashSet<_> = rules.iter().map(|rule| rule.id).collect();
     for gone in stored.rules.iter().filter(|row| !kept.contains(&row.id)) {
-        sql::delete_rule(change, gone.id).await?;
+        change.run_one(sql::DELETE_RULE, args![gone.id]).await?;
     }
     for rule in rules {
         let rule = tidied_rule(rule);
@@ -338,10 +338,10 @@ pub(in crate::funnels) struct Drawing {
 impl Funnels {
     /// The stored drawing of a funnel.
     pub(in crate::funnels) async fn drawing(&self, which: &WhichFunnel) -> Result<Drawing> {
-        let mut from = Source::Db(self.0.base.db());
-        let funnel = self.find(&mut from, which).await?;
+        let db = self.0.base.db();
+        let funnel = self.find(db, which).await?;
         let header = header_of(&funnel)?;
-        let Stored { nodes, edges, rules } = Stored::read(&mut from, funnel.id).await?;
+        let Stored { nodes, edges, rules } = Stored::read(db, funnel.id).await?;
         let (nodes, edges) = (json(&nodes), json(&edges));
         let drawn = GraphInput { start: header.start_node_id, nodes: &nodes, edges: &edges };
         let (graph, _) = read(drawn);

@@ -21,13 +21,14 @@ pub use input::{Duplicated, NewFunnel, Routings, Saved};
 pub use save::{Created, Published, SavedFunnel, SavedRoutings};
 pub(crate) use versions::VersionCache;
 
-use self::{draft::Stored, sql::Source};
+use self::draft::Stored;
 use super::{
     Funnels,
     record::{Funnel, FunnelDetail, FunnelLanguage, WhichFunnel},
 };
 use crate::{
     Actor, Address, Change, Code, Error, Page, Result,
+    change::Reader,
     db::{args, statements},
     fields::broken_links,
     items::{BrokenAddress, Query, eq, ne, one_of},
@@ -57,18 +58,27 @@ impl Funnels {
 
     /// A funnel with its nodes, edges and mail rules.
     pub async fn get(&self, which: &WhichFunnel) -> Result<FunnelDetail> {
-        self.detail(&mut Source::Db(self.0.base.db()), which).await
+        self.detail(self.0.base.db(), which).await
     }
 
-    async fn detail(&self, from: &mut Source<'_>, which: &WhichFunnel) -> Result<FunnelDetail> {
-        let funnel = self.find(from, which).await?;
-        let Stored { nodes, edges, rules } = Stored::read(from, funnel.id).await?;
+    async fn detail(
+        &self,
+        from: impl Into<Reader<'_>>,
+        which: &WhichFunnel,
+    ) -> Result<FunnelDetail> {
+        let mut reader = from.into();
+        let funnel = self.find(&mut reader, which).await?;
+        let Stored { nodes, edges, rules } = Stored::read(reader, funnel.id).await?;
         Ok(FunnelDetail { funnel, nodes, edges, email_routings: rules })
     }
 
     /// A funnel without its nodes, edges and mail rules. If funnels of several languages have the
     /// slug, the first that was created.
-    pub(super) async fn find(&self, from: &mut Source<'_>, which: &WhichFunnel) -> Result<Funnel> {
+    pub(super) async fn find(
+        &self,
+        from: impl Into<Reader<'_>>,
+        which: &WhichFunnel,
+    ) -> Result<Funnel> {
         let found = match which {
             WhichFunnel::Slug(text) => match WhichFunnel::from(text.clone()) {
                 WhichFunnel::Id(id) => sql::by_id(from, id).await?,
@@ -81,10 +91,9 @@ impl Funnels {
 
     /// Locks a funnel until the change ends.
     async fn hold(&self, change: &mut Change, which: &WhichFunnel) -> Result<Funnel> {
-        let mut from = Source::Change(change);
-        let id = self.find(&mut from, which).await?.id;
+        let id = self.find(&mut *change, which).await?.id;
         if let WhichFunnel::Slug(slug) = which
-            && let several @ [_, _, ..] = &sql::by_slug(&mut from, slug).await?[..]
+            && let several @ [_, _, ..] = &sql::by_slug(&mut *change, slug).await?[..]
         {
             let ids: Vec<_> = several.iter().map(|one| one.id.to_string()).collect();
             let detail = format!(
@@ -97,7 +106,7 @@ impl Funnels {
         if !sql::lock(change, id).await? {
             return Err(missing(which));
         }
-        self.find(&mut Source::Change(change), &WhichFunnel::Id(id)).await
+        self.find(change, &WhichFunnel::Id(id)).await
     }
 }
 

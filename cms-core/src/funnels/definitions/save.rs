@@ -10,13 +10,12 @@ use serde_json::{Map, Value as Json};
 use super::{
     Duplicated, NewFunnel, Routings, Saved, TABLE,
     draft::{Candidate, Stored, header_of, json, refused, with_stored_ids, write, write_rules},
-    sql::{self, Source},
-    versions,
+    sql, versions,
 };
 use crate::{
     Change, Code, Error, Result,
     crypto::sha256_hex,
-    db::Lock,
+    db::{Lock, args},
     funnels::{
         Funnels,
         checks::Findings,
@@ -77,7 +76,7 @@ impl Funnels {
     pub async fn duplicate(&self, change: &mut Change, asked: Duplicated) -> Result<Created> {
         let which = asked.id.ok_or_else(|| Error::invalid_field("id", "required", "a funnel"))?;
         let found = self.hold(change, &which).await?;
-        let stored = Stored::read(&mut Source::Change(change), found.id).await?;
+        let stored = Stored::read(&mut *change, found.id).await?;
         let mut header = header_of(&found)?;
         let mut problems = Vec::new();
         let mut put = |member: &str, value: Option<String>| {
@@ -114,7 +113,7 @@ impl Funnels {
         change
             .audit_row("create", TABLE, id, &["funnel", "nodes", "edges", "email_routings"])
             .await?;
-        let funnel = self.detail(&mut Source::Change(change), &WhichFunnel::Id(id)).await?;
+        let funnel = self.detail(change, &WhichFunnel::Id(id)).await?;
         let warnings = with_stored_ids(good.warnings, &ids);
         let id_map = sent
             .into_iter()
@@ -130,7 +129,7 @@ async fn family(change: &mut Change, header: &mut Header, own: i64) -> Result<()
     let root = match header.base_id.filter(|base| *base != own) {
         None => own,
         Some(base) => {
-            let Some(found) = sql::by_id(&mut Source::Change(change), base).await? else {
+            let Some(found) = sql::by_id(&mut *change, base).await? else {
                 let message = "the id of a funnel is expected, or null";
                 return Err(Error::invalid_field("funnel.base_id", "unknown", message));
             };
@@ -145,8 +144,10 @@ async fn family(change: &mut Change, header: &mut Header, own: i64) -> Result<()
     };
     header.base_id = Some(root).filter(|root| *root != own);
     let language = &header.language_short;
-    match sql::in_language(change, root, language, own).await? {
-        Some(other) => {
+    let other: Option<(i64,)> =
+        change.optional(sql::IN_LANGUAGE, args![root, language, own]).await?;
+    match other {
+        Some((other,)) => {
             let detail = format!(
                 "The funnel {other} is the version in the language {language:?}. Nothing was \
                  changed."
@@ -163,7 +164,8 @@ async fn free_slug(change: &mut Change, slug: &str, language: &str) -> Result<St
     change.lock(SLUGS).await?;
     let mut free = slug.to_owned();
     for number in 2..TRIES {
-        if !sql::is_taken(change, &free, language).await? {
+        let other: Option<(i64,)> = change.optional(sql::IS_TAKEN, args![&free, language]).await?;
+        if other.is_none() {
             break;
         }
         let end = format!("-{number}");
@@ -210,7 +212,7 @@ impl Funnels {
     /// with all problems; `conflict` for a slug or a language that another funnel has.
     pub async fn save(&self, change: &mut Change, saved: Saved) -> Result<SavedFunnel> {
         let found = self.hold_at_rev(change, saved.id, saved.rev).await?;
-        let stored = Stored::read(&mut Source::Change(change), found.id).await?;
+        let stored = Stored::read(&mut *change, found.id).await?;
         let mut header = header_of(&found)?;
         let mut problems = header.merge(&saved.funnel);
         let status = status(&saved.funnel, &found, &mut problems);
@@ -237,7 +239,7 @@ impl Funnels {
             return Ok(SavedFunnel { id, rev, id_map, warnings: good.warnings });
         }
         if let Some(status) = status {
-            sql::take_off(change, found.id, status).await?;
+            change.run_one(sql::TAKE_OFF, args![found.id, status]).await?;
         }
         let members: Vec<_> = saved.funnel.keys().map(String::as_str).collect();
         columns.extend(members);
@@ -257,16 +259,16 @@ impl Funnels {
         given: Routings,
     ) -> Result<SavedRoutings> {
         let found = self.hold_at_rev(change, given.funnel_id.or(given.id), given.rev).await?;
-        let stored = Stored::read(&mut Source::Change(change), found.id).await?;
+        let stored = Stored::read(&mut *change, found.id).await?;
         let header = header_of(&found)?;
         let (nodes, edges) = (json(&stored.nodes), json(&stored.edges));
         let candidate =
             Candidate { header, nodes, edges, rules: given.email_routings, ..Candidate::default() };
         let good = candidate.validate(&stored, false)?;
         write_rules(change, found.id, &stored, &good.rules).await?;
-        sql::raise(change, found.id).await?;
+        change.run_one(sql::RAISE, args![found.id, change.now()]).await?;
         change.audit_row("update", TABLE, found.id, &["email_routings"]).await?;
-        let email_routings = sql::rules(&mut Source::Change(change), found.id).await?;
+        let email_routings = sql::rules(change, found.id).await?;
         let is_about_mail = |warning: &Warning| warning.path.starts_with("email_routings");
         let warnings = good.warnings.into_iter().filter(is_about_mail).collect();
         Ok(SavedRoutings { id: found.id, rev: found.rev + 1, email_routings, warnings })
@@ -274,9 +276,9 @@ impl Funnels {
 
     /// The mail rules of a funnel, in the order in which they are tried.
     pub async fn routings(&self, which: &WhichFunnel) -> Result<Vec<EmailRouting>> {
-        let mut from = Source::Db(self.0.base.db());
-        let funnel = self.find(&mut from, which).await?;
-        sql::rules(&mut from, funnel.id).await
+        let db = self.0.base.db();
+        let funnel = self.find(db, which).await?;
+        sql::rules(db, funnel.id).await
     }
 
     /// Locks a funnel until the change ends. `rev`: the revision that the author has seen.
@@ -354,7 +356,7 @@ impl Funnels {
         strict: bool,
     ) -> Result<Published> {
         let found = self.hold_at_rev(change, Some(which), rev).await?;
-        let stored = Stored::read(&mut Source::Change(change), found.id).await?;
+        let stored = Stored::read(&mut *change, found.id).await?;
         let header = header_of(&found)?;
         let strict = strict || header.settings.strict;
         let members = header.json();
@@ -377,7 +379,7 @@ impl Funnels {
         let definition = definition(found.id, members, &stored);
         let checksum = sha256_hex(definition.as_bytes());
         let warnings = warnings.into_iter().map(Warning::from).collect();
-        let newest = versions::newest(change, found.id).await?;
+        let newest = versions::newest(&mut *change, found.id).await?;
         let is_same = newest.as_ref().is_some_and(|newest| newest.checksum == checksum);
         let number = newest.as_ref().map_or(0, |newest| newest.number);
         let at = change.now();
@@ -418,10 +420,13 @@ fn definition(id: i64, mut members: Map<String, Json>, stored: &Stored) -> Strin
 /// Stores the nodes and edges of a version as rows.
 async fn freeze(change: &mut Change, version: i64, graph: &Graph) -> Result<()> {
     for (node, depth) in graph.nodes().iter().zip(graph.depths()) {
-        versions::insert_node(change, version, node, depth).await?;
+        let end = node.end().map(|end| end.kind.as_str());
+        let args = args![version, node.id, node.kind.name(), &node.name, end, depth];
+        change.run(versions::INSERT_NODE, args).await?;
     }
     for edge in graph.edges() {
-        versions::insert_edge(change, version, edge).await?;
+        let args = args![version, edge.id, edge.from, edge.to, edge.branch.as_str()];
+        change.run(versions::INSERT_EDGE, args).await?;
     }
     Ok(())
 }

@@ -4,8 +4,8 @@ use serde_json::Value as Json;
 
 use crate::{
     Change, Error, Result,
-    change::is_unique_violation,
-    db::{Db, Dialect, FromRow, Sql, Statement, Value, args, read, record, statements},
+    change::{Reader, is_unique_violation},
+    db::{Statement, args, read, record, statements},
     funnels::{
         graph::{Edge, Node},
         header::Header,
@@ -125,7 +125,7 @@ statements! {
     EDGES = of_funnel!(edge_columns!(), "cms_formfunnel_edges");
     RULES = of_funnel!(rule_columns!(), "cms_formfunnel_email_routing");
     IS_TAKEN = "select id from cms_formfunnels where slug = $1 and language_short = $2";
-    /// The funnel of a family in this language, also if it is written in another case.
+    /// The funnel of a family in this language, also if it is written in another case; except $3.
     IN_LANGUAGE = "select id from cms_formfunnels where (id = $1 or base_id = $1) \
                    and lower(language_short) = lower($2) and id <> $3 limit 1";
     /// The first of the language versions of a funnel.
@@ -166,46 +166,17 @@ statements! {
     DELETE_RULE = "delete from cms_formfunnel_email_routing where id = $1";
 }
 
-/// Where rows are read: through the pool, or as a change sees them.
-pub(in crate::funnels) enum Source<'a> {
-    /// The pool.
-    Db(&'a Db),
-    /// A change.
-    Change(&'a mut Change),
-}
-
-impl Source<'_> {
-    pub(in crate::funnels) fn dialect(&self) -> Dialect {
-        match self {
-            Self::Db(db) => db.dialect(),
-            Self::Change(change) => change.dialect(),
-        }
-    }
-
-    pub(in crate::funnels) async fn all<T: FromRow>(
-        &mut self,
-        sql: impl Into<Sql>,
-        args: Vec<Value>,
-    ) -> Result<Vec<T>> {
-        match self {
-            Self::Db(db) => db.all(sql, args).await,
-            Self::Change(change) => change.all(sql, args).await,
-        }
-    }
-}
-
-pub(super) async fn by_id(from: &mut Source<'_>, id: i64) -> Result<Option<Funnel>> {
-    let found: Vec<Funnel> = from.all(BY_ID, args![id]).await?;
-    Ok(found.into_iter().next())
+pub(super) async fn by_id(from: impl Into<Reader<'_>>, id: i64) -> Result<Option<Funnel>> {
+    from.into().optional(BY_ID, args![id]).await
 }
 
 /// The funnels of this slug, one for each language.
-pub(super) async fn by_slug(from: &mut Source<'_>, slug: &str) -> Result<Vec<Funnel>> {
+pub(super) async fn by_slug(from: impl Into<Reader<'_>>, slug: &str) -> Result<Vec<Funnel>> {
     // PostgreSQL refuses to compare with text that holds U+0000.
     if slug.contains('\0') {
         return Ok(Vec::new());
     }
-    from.all(BY_SLUG, args![slug]).await
+    from.into().all(BY_SLUG, args![slug]).await
 }
 
 /// Locks the funnel until the change ends. False: there is no such funnel.
@@ -213,36 +184,12 @@ pub(super) async fn lock(change: &mut Change, id: i64) -> Result<bool> {
     Ok(change.run(LOCK, args![id]).await? > 0)
 }
 
-pub(super) async fn nodes(from: &mut Source<'_>, funnel: i64) -> Result<Vec<FunnelNode>> {
-    from.all(NODES, args![funnel]).await
-}
-
-pub(super) async fn edges(from: &mut Source<'_>, funnel: i64) -> Result<Vec<FunnelEdge>> {
-    from.all(EDGES, args![funnel]).await
-}
-
 /// In the order in which they are tried.
 pub(in crate::funnels) async fn rules(
-    from: &mut Source<'_>,
+    from: impl Into<Reader<'_>>,
     funnel: i64,
 ) -> Result<Vec<EmailRouting>> {
-    from.all(RULES, args![funnel]).await
-}
-
-pub(super) async fn is_taken(change: &mut Change, slug: &str, language: &str) -> Result<bool> {
-    let found: Option<(i64,)> = change.optional(IS_TAKEN, args![slug, language]).await?;
-    Ok(found.is_some())
-}
-
-/// Another funnel of a family, in a language.
-pub(super) async fn in_language(
-    change: &mut Change,
-    family: i64,
-    language: &str,
-    but: i64,
-) -> Result<Option<i64>> {
-    let found: Option<(i64,)> = change.optional(IN_LANGUAGE, args![family, language, but]).await?;
-    Ok(found.map(|(id,)| id))
+    from.into().all(RULES, args![funnel]).await
 }
 
 /// The first of the language versions of a funnel.
@@ -296,15 +243,6 @@ pub(super) async fn update(change: &mut Change, id: i64, header: &Header) -> Res
     change.run_one(UPDATE, args).await.map_err(taken(header))
 }
 
-pub(super) async fn raise(change: &mut Change, id: i64) -> Result<()> {
-    let now = change.now();
-    change.run_one(RAISE, args![id, now]).await
-}
-
-pub(super) async fn take_off(change: &mut Change, id: i64, status: &str) -> Result<()> {
-    change.run_one(TAKE_OFF, args![id, status]).await
-}
-
 pub(super) async fn delete(change: &mut Change, id: i64) -> Result<bool> {
     Ok(change.run(DELETE, args![id]).await? > 0)
 }
@@ -334,10 +272,6 @@ pub(super) async fn put_node(
     Ok(id)
 }
 
-pub(super) async fn delete_node(change: &mut Change, id: i64) -> Result<()> {
-    change.run_one(DELETE_NODE, args![id]).await
-}
-
 /// Writes an edge between stored nodes. `id`: the stored edge that it replaces.
 pub(super) async fn put_edge(
     change: &mut Change,
@@ -351,10 +285,6 @@ pub(super) async fn put_edge(
         Some(_) => change.run_one(UPDATE_EDGE, args).await,
         None => change.run(INSERT_EDGE, args).await.map(drop),
     }
-}
-
-pub(super) async fn delete_edge(change: &mut Change, id: i64) -> Result<()> {
-    change.run_one(DELETE_EDGE, args![id]).await
 }
 
 pub(super) async fn put_rule(change: &mut Change, funnel: i64, rule: &Rule) -> Result<()> {
@@ -378,8 +308,4 @@ pub(super) async fn put_rule(change: &mut Change, funnel: i64, rule: &Rule) -> R
         true => change.run(INSERT_RULE, args).await.map(drop),
         false => change.run_one(UPDATE_RULE, args).await,
     }
-}
-
-pub(super) async fn delete_rule(change: &mut Change, id: i64) -> Result<()> {
-    change.run_one(DELETE_RULE, args![id]).await
 }

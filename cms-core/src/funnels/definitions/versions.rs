@@ -10,12 +10,12 @@ use serde_json::Value as Json;
 use crate::{
     Change, Code, Error, Millis, Result,
     base::Base,
-    change::is_unique_violation,
+    change::{Reader, is_unique_violation},
     conditions::Condition,
     db::{Db, Snapshot, args, record, statements},
     funnels::{
         Funnels,
-        graph::{Edge, Graph, GraphInput, Node, read},
+        graph::{Graph, GraphInput, read},
         header::Header,
         record::WhichFunnel,
     },
@@ -142,21 +142,18 @@ impl Funnels {
     /// # Errors
     /// `not_found` when its funnel was deleted.
     pub(in crate::funnels) async fn version(&self, id: i64) -> Result<Arc<Version>> {
-        if let Some(kept) = self.0.versions.get(id) {
-            return Ok(kept);
-        }
-        self.keep(self.0.base.db().optional(GET, args![id]).await?)
+        self.version_in(self.0.base.db(), id).await
     }
 
-    /// As [`Funnels::version`], within a change.
+    /// As [`Funnels::version`], also within a change.
     pub(in crate::funnels) async fn version_in(
         &self,
-        change: &mut Change,
+        from: impl Into<Reader<'_>>,
         id: i64,
     ) -> Result<Arc<Version>> {
         match self.0.versions.get(id) {
             Some(kept) => Ok(kept),
-            None => self.keep(change.optional(GET, args![id]).await?),
+            None => self.keep(from.into().optional(GET, args![id]).await?),
         }
     }
 
@@ -304,13 +301,11 @@ async fn live_in(db: &Db, family: i64, language: &str) -> Result<Option<Live>> {
     db.optional(LIVE_IN, args![family, language]).await
 }
 
-pub(super) async fn newest(change: &mut Change, funnel: i64) -> Result<Option<Newest>> {
-    change.optional(NEWEST, args![funnel]).await
-}
-
-/// As [`newest`], outside a change.
-pub(in crate::funnels) async fn newest_of(db: &Db, funnel: i64) -> Result<Option<Newest>> {
-    db.optional(NEWEST, args![funnel]).await
+pub(in crate::funnels) async fn newest(
+    from: impl Into<Reader<'_>>,
+    funnel: i64,
+) -> Result<Option<Newest>> {
+    from.into().optional(NEWEST, args![funnel]).await
 }
 
 /// Stores a version and returns its id.
@@ -319,22 +314,6 @@ pub(super) async fn insert(change: &mut Change, funnel: i64, frozen: &Frozen<'_>
     let args = args![funnel, *number, definition, *checksum, change.now()];
     let (id,): (i64,) = change.one(INSERT, args).await?;
     Ok(id)
-}
-
-pub(super) async fn insert_node(
-    change: &mut Change,
-    version: i64,
-    node: &Node,
-    depth: Option<i64>,
-) -> Result<()> {
-    let end = node.end().map(|end| end.kind.as_str());
-    let args = args![version, node.id, node.kind.name(), &node.name, end, depth];
-    change.run(INSERT_NODE, args).await.map(drop)
-}
-
-pub(super) async fn insert_edge(change: &mut Change, version: i64, edge: &Edge) -> Result<()> {
-    let args = args![version, edge.id, edge.from, edge.to, edge.branch.as_str()];
-    change.run(INSERT_EDGE, args).await.map(drop)
 }
 
 /// Makes new visits begin with this version.

@@ -17,7 +17,6 @@ use crate::{
     funnels::{
         Funnels,
         counters::{self, TURN},
-        definitions::sql::Source,
     },
 };
 
@@ -117,10 +116,11 @@ impl Funnels {
         };
         change.lock(TURN).await?;
         counters::sql::hold_funnels(change).await?;
-        let query = search::narrow(Source::Change(change), &query).await?.query;
+        let query = search::narrow(&mut *change, &query).await?.query;
         let owner = owner(change.actor());
-        let id = sql::new_bulk(change, &owner, bulk.op.as_str()).await?;
-        let chosen = self.0.inbox.write_matching(change, sql::CHOOSE, sql::chosen(id), &query);
+        let args = args![&owner, bulk.op.as_str(), change.now()];
+        let (id,): (i64,) = change.one(sql::NEW_BULK, args).await?;
+        let chosen = self.0.inbox.write_matching(change, sql::CHOOSE, args![id], &query);
         let found = chosen.await.map_err(in_filter)?;
         let matched = i64::try_from(found).unwrap_or(i64::MAX);
         if let Some(expected) = bulk.expected.filter(|expected| *expected != matched) {
@@ -193,20 +193,21 @@ fn in_filter(error: Error) -> Error {
 }
 
 async fn set_status(change: &mut Change, id: i64, status: &str) -> Result<i64> {
-    sql::leave_status(change, id, status).await?;
+    change.run(sql::LEAVE_STATUS, args![id, status]).await?;
     let awaited = sql::rows(change, id).await?;
     let values = args![status, change.now()];
     all_of(awaited, by_parts(change, id, "inbox_status", sql::SET_STATUS, values).await?)
 }
 
 async fn assign(change: &mut Change, id: i64, user: Option<i64>) -> Result<i64> {
-    sql::leave_assigned(change, id, user).await?;
+    change.run(sql::LEAVE_ASSIGNED, args![id, user]).await?;
     let awaited = sql::rows(change, id).await?;
     let values = args![user, change.now()];
     all_of(awaited, by_parts(change, id, "assigned_to", sql::ASSIGN, values).await?)
 }
 
-/// Updates a column of the chosen submissions part by part. Returns how many.
+/// Updates a column of the chosen submissions part by part, unless somebody has changed them
+/// since. Returns how many.
 async fn by_parts(
     change: &mut Change,
     id: i64,
@@ -216,8 +217,8 @@ async fn by_parts(
 ) -> Result<i64> {
     let (mut updated, mut after) = (0, 0);
     while let Some(last) = sql::part(change, id, after).await? {
-        let part = (id, after, last);
-        let touched = sql::update_part(change, statement, part, values.clone()).await?;
+        let args = [args![id, after, last], values.clone()].concat();
+        let touched: Vec<sql::Touched> = change.all(statement, args).await?;
         updated += touched.len() as i64;
         update::emit_updated(change, touched, &[column]).await?;
         after = last;
@@ -231,7 +232,7 @@ impl Funnels {
         let awaited = sql::rows(change, id).await?;
         let mut changed = 0;
         while let Some(last) = sql::part(change, id, 0).await? {
-            sql::stage_part(change, id, last).await?;
+            change.run(sql::STAGE_PART, args![id, 0_i64, last]).await?;
             self.count_leaving(change).await?;
             counters::sql::clear_staged(change).await?;
             let touched = sql::delete_part(change, id, last).await?;
@@ -276,8 +277,9 @@ impl Funnels {
     pub async fn undo(&self, change: &mut Change) -> Result<Undone> {
         change.lock(TURN).await?;
         counters::sql::hold_funnels(change).await?;
-        let owner = owner(change.actor());
-        let (id, op, changed) = sql::last_bulk(change, &owner).await?.ok_or_else(|| {
+        let last: Option<(i64, String, i64)> =
+            change.optional(sql::LAST_BULK, args![owner(change.actor())]).await?;
+        let (id, op, changed) = last.ok_or_else(|| {
             Error::new(Code::NotFound, "There is no bulk change of yours to take back.")
         })?;
         let left = sql::rows(change, id).await?;
@@ -286,7 +288,7 @@ impl Funnels {
             false => {
                 for (user,) in sql::keep_users_before(change, id).await? {
                     if !is_assignable(change, user).await? {
-                        sql::forget_before(change, id, user).await?;
+                        change.run(sql::FORGET_BEFORE, args![id, user]).await?;
                     }
                 }
                 ("assigned_to", sql::RESTORE_ASSIGNED)

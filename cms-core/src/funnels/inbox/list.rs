@@ -20,14 +20,14 @@ use super::{
 };
 use crate::{
     Code, Error, Result, audit,
-    db::Db,
+    db::{Db, args},
     fields::Answer,
     funnels::{
         Funnel, Funnels, WhichFunnel,
-        definitions::sql::Source,
         retention::Aged,
         sessions::{NotesAndAnswers, VisitDetail},
         settings::FunnelSettings,
+        subject,
     },
     items::Query,
     rfc3339,
@@ -76,7 +76,7 @@ impl Funnels {
     /// filter leaves out.
     pub async fn submissions(&self, query: &InboxQuery, counts: bool) -> Result<InboxPage> {
         let base = &self.0.base;
-        let NarrowedQuery { mut query, hits } = narrow(Source::Db(base.db()), &query.0).await?;
+        let NarrowedQuery { mut query, hits } = narrow(base.db(), &query.0).await?;
         // Counted apart from the page: an index may find the text.
         let is_counted = std::mem::take(&mut query.count);
         let (rows, next) = self.0.inbox.page(base, &query).await?;
@@ -110,7 +110,8 @@ impl Funnels {
     async fn counts(&self, query: &InboxQuery, hits: Hits) -> Result<InboxCounts> {
         let base = &self.0.base;
         if let Some(funnel) = query.whole() {
-            return Ok(inbox_counts(sql::counts(base.db(), funnel).await?, i64::MAX));
+            let counted = base.db().all(sql::COUNTS, args![funnel]).await?;
+            return Ok(inbox_counts(counted, i64::MAX));
         }
         let (inbox, any) = (&self.0.inbox, query.of_any_state());
         if let (Some(text), Hits::Sparse) = (&any.search, hits) {
@@ -133,7 +134,7 @@ impl Funnels {
     /// How the database would read a page: the lines of the engine's plan.
     pub async fn inbox_plan(&self, query: &InboxQuery) -> Result<Vec<String>> {
         let base = &self.0.base;
-        self.0.inbox.plan(base, &narrow(Source::Db(base.db()), &query.0).await?.query).await
+        self.0.inbox.plan(base, &narrow(base.db(), &query.0).await?.query).await
     }
 }
 
@@ -173,8 +174,8 @@ impl Funnels {
             answers,
             path,
             path_resolved: passed,
-            files: sql::files(db, id).await?,
-            mails: sql::mails(db, id).await?,
+            files: db.all(sql::FILES, args![id]).await?,
+            mails: db.all(sql::MAILS, args![subject(id)]).await?,
             history: history(db, id).await?,
         })
     }
@@ -202,7 +203,7 @@ impl Funnels {
         if file.contains('\0') {
             return Err(missing());
         }
-        sql::file(self.0.base.db(), file).await?.ok_or_else(missing)
+        self.0.base.db().optional(sql::FILE, args![file]).await?.ok_or_else(missing)
     }
 }
 
@@ -313,7 +314,7 @@ impl Funnels {
         &self,
         query: InboxQuery,
     ) -> Result<BoxStream<'static, Result<ExportRow>>> {
-        let query = narrow(Source::Db(self.0.base.db()), &query.0).await?.query;
+        let query = narrow(self.0.base.db(), &query.0).await?.query;
         let query = Query { limit: STEP, cursor: None, ..query };
         let begun = (self.clone(), Some(query), VecDeque::new());
         let all = stream::try_unfold(begun, async |(funnels, mut query, mut read)| {
@@ -330,9 +331,9 @@ impl Funnels {
 
     /// The names under which the newest version of a funnel stores answers.
     async fn names_of(&self, funnel: i64) -> Result<Vec<String>> {
-        let Some(id) = sql::newest_version(self.0.base.db(), funnel).await? else {
-            return Ok(Vec::new());
-        };
+        let (newest,): (Option<i64>,) =
+            self.0.base.db().one(sql::NEWEST_VERSION, args![funnel]).await?;
+        let Some(id) = newest else { return Ok(Vec::new()) };
         let version = self.version(id).await?;
         let fields = version.graph.nodes().iter().flat_map(|node| node.fields());
         let mut seen = HashSet::new();

@@ -103,11 +103,8 @@ const NAME: usize = 100;
 
 impl Funnels {
     /// The views of a caller, by name; at most 100.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn views(&self, of: &Actor) -> Result<Vec<InboxView>> {
-        sql::views(self.0.base.db(), &owner(of), VIEWS).await
+        self.0.base.db().all(sql::VIEWS, args![owner(of), VIEWS]).await
     }
 
     /// Saves a view of the caller.
@@ -134,8 +131,10 @@ impl Funnels {
             _ => None,
         };
         let text = serde_json::to_string(&new.query).map_err(Error::internal)?;
-        let view = sql::save_view(change, &owner, user, &new.name, &text).await?;
-        if sql::count_views(change, &owner, VIEWS + 1).await? > VIEWS {
+        let args = args![&owner, user, &new.name, text, change.now()];
+        let view: InboxView = change.one(sql::SAVE_VIEW, args).await?;
+        let (count,): (i64,) = change.one(sql::COUNT_VIEWS, args![owner, VIEWS + 1]).await?;
+        if count > VIEWS {
             let why = format!("at most {VIEWS} views: delete one");
             return Err(Error::invalid_field("name", "range", why));
         }
@@ -149,7 +148,7 @@ impl Funnels {
     /// `not_found`, also for a view of somebody else.
     pub async fn delete_view(&self, change: &mut Change, id: i64) -> Result<()> {
         let owner = owner(change.actor());
-        if !sql::delete_view(change, &owner, id).await? {
+        if change.run(sql::DELETE_VIEW, args![owner, id]).await? == 0 {
             return Err(Error::new(Code::NotFound, format!("You have no view with id {id}.")));
         }
         audit(change, "delete", id).await

@@ -15,8 +15,9 @@
 use super::sql;
 use crate::{
     Actor, Millis, Result,
+    change::Reader,
     db::{Dialect, PerEngine, Value, args},
-    funnels::{Funnels, definitions::sql::Source},
+    funnels::Funnels,
     items::{Query, Within},
 };
 
@@ -65,13 +66,14 @@ pub(super) fn index_statement(dialect: Dialect, text: &str) -> (&'static str, Ve
     (dialect.of(&FOUND_BY_INDEX), args![index_pattern(dialect, &text), text, i64::MAX])
 }
 
-async fn has_index(from: &mut Source<'_>) -> Result<bool> {
+async fn has_index(from: &mut Reader<'_>) -> Result<bool> {
     let Some(ask) = from.dialect().of(&HAS_INDEX) else { return Ok(true) };
     Ok(from.all::<(bool,)>(ask, args![]).await?.contains(&(true,)))
 }
 
 /// Restricts a query to the submissions in which its text is looked for.
-pub(super) async fn narrow(mut from: Source<'_>, query: &Query) -> Result<NarrowedQuery> {
+pub(super) async fn narrow(from: impl Into<Reader<'_>>, query: &Query) -> Result<NarrowedQuery> {
+    let mut from = from.into();
     let Some(text) = &query.search else {
         return Ok(NarrowedQuery { query: query.clone(), hits: Hits::Narrow });
     };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value as Json};
 use super::{InboxView, StoredFile, SubmissionFile, SubmissionMail};
 use crate::{
     Change, Error, Millis, Result,
-    db::{Db, Statement, Value, args, read, record, statements},
+    db::{Db, Statement, args, read, record, statements},
     funnels::subject,
 };
 
@@ -168,19 +168,21 @@ pub(super) const CHOOSE: Statement = Statement::new(
 );
 
 statements! {
-    /// Of one funnel, or of all.
+    /// How many submissions are in each state of the inbox: of one funnel, or of all.
     COUNTS = "select c.inbox_status, cast(sum(c.n) as bigint) from cms_formfunnel_counts c \
               join cms_formfunnels f on f.id = c.funnel_id where f.status <> 'deleted' \
               and f.id = coalesce(cast($1 as bigint), f.id) group by c.inbox_status";
     /// The smallest id among the newest $1 submissions.
     NEWEST = "select coalesce(min(n.id), 0) from (select id from cms_formfunnel_submissions \
               order by id desc limit $1) n";
+    /// The version of a funnel that was published last.
     NEWEST_VERSION = "select max(id) from cms_formfunnel_versions where funnel_id = $1";
     NOTES = "select inbox_notes from cms_formfunnel_submissions where id = $1";
     /// What lists do not show: the notes, and the settings of the funnel.
     NOTES_AND_SETTINGS = "select s.inbox_notes, f.settings_json from \
                           cms_formfunnel_submissions s join cms_formfunnels f \
                           on f.id = s.funnel_id where s.id = $1";
+    /// How often the visit and the staff have changed a submission.
     REVS = "select rev, inbox_rev from cms_formfunnel_submissions where id = $1";
     FILES = concat!(
         "select ", file_columns!(), " from cms_formfunnel_uploads where submission_id = $1 \
@@ -241,6 +243,7 @@ statements! {
     RESTORE_STATUS = restore!("inbox_status", "status_bulk_id", before);
     RESTORE_ASSIGNED = restore!("assigned_to", "assigned_bulk_id", user_before);
     USERS_BEFORE = users_before!("");
+    /// Makes an undo of this bulk change leave the user out.
     FORGET_BEFORE = "update cms_formfunnel_bulk_rows set assigned_to = null where bulk_id = $1 \
                      and assigned_to = $2";
     STAGE_PART = concat!(
@@ -264,6 +267,7 @@ statements! {
          values ($1, $2, $3, $4, $5, $5) on conflict (owner, name) do update set \
          query = excluded.query, updated_at = excluded.updated_at returning ", view_columns!()
     );
+    /// Counts at most $2 views.
     COUNT_VIEWS = "select count(*) from (select 1 as one from cms_formfunnel_views \
                    where owner = $1 limit $2) found";
     DELETE_VIEW = "delete from cms_formfunnel_views where owner = $1 and id = $2";
@@ -275,17 +279,6 @@ statements! {
                    and not exists (select 1 from cms_users u where o.owner = 'user:' || u.id))";
     DELETE_VIEWS = "delete from cms_formfunnel_views where owner = $1";
     DELETE_BULKS = "delete from cms_formfunnel_bulks where owner = $1";
-}
-
-/// How many submissions are in each state of the inbox: of one funnel, or of all.
-pub(super) async fn counts(db: &Db, funnel: Option<i64>) -> Result<Vec<(String, i64)>> {
-    db.all(COUNTS, args![funnel]).await
-}
-
-/// The version of a funnel that was published last.
-pub(super) async fn newest_version(db: &Db, funnel: i64) -> Result<Option<i64>> {
-    let (id,) = db.one::<(Option<i64>,)>(NEWEST_VERSION, args![funnel]).await?;
-    Ok(id)
 }
 
 /// The notes of a submission and the settings of its funnel.
@@ -304,23 +297,6 @@ pub(super) async fn notes_and_settings(
 pub(super) async fn notes_in(change: &mut Change, id: i64) -> Result<String> {
     let (notes,) = change.one::<(String,)>(NOTES, args![id]).await?;
     Ok(notes)
-}
-
-/// How often the visit and the staff have changed a submission.
-pub(super) async fn revs(db: &Db, id: i64) -> Result<Option<(i64, i64)>> {
-    db.optional(REVS, args![id]).await
-}
-
-pub(super) async fn files(db: &Db, id: i64) -> Result<Vec<SubmissionFile>> {
-    db.all(FILES, args![id]).await
-}
-
-pub(super) async fn mails(db: &Db, id: i64) -> Result<Vec<SubmissionMail>> {
-    db.all(MAILS, args![subject(id)]).await
-}
-
-pub(super) async fn file(db: &Db, uid: &str) -> Result<Option<StoredFile>> {
-    db.optional(FILE, args![uid]).await
 }
 
 pub(super) async fn hold(change: &mut Change, id: i64) -> Result<Option<Touched>> {
@@ -352,16 +328,6 @@ pub(super) async fn erase(change: &mut Change, id: i64) -> Result<()> {
     change.run(DELETE, args![id]).await.map(drop)
 }
 
-pub(super) async fn new_bulk(change: &mut Change, owner: &str, op: &str) -> Result<i64> {
-    let (id,) = change.one::<(i64,)>(NEW_BULK, args![owner, op, change.now()]).await?;
-    Ok(id)
-}
-
-/// The values of [`CHOOSE`] itself.
-pub(super) fn chosen(bulk: i64) -> Vec<Value> {
-    args![bulk]
-}
-
 /// Keeps a bulk change for an undo, and forgets the owner's earlier ones.
 pub(super) async fn keep_bulk(
     change: &mut Change,
@@ -377,14 +343,6 @@ pub(super) async fn drop_bulk(change: &mut Change, id: i64) -> Result<()> {
     change.run_one(DROP_BULK, args![id]).await
 }
 
-/// The id, the act and the number of changed submissions of a caller's last bulk change.
-pub(super) async fn last_bulk(
-    change: &mut Change,
-    owner: &str,
-) -> Result<Option<(i64, String, i64)>> {
-    change.optional(LAST_BULK, args![owner]).await
-}
-
 /// How many submissions are on the list of a bulk change.
 pub(super) async fn rows(change: &mut Change, bulk: i64) -> Result<i64> {
     let (rows,) = change.one::<(i64,)>(ROWS, args![bulk]).await?;
@@ -397,73 +355,14 @@ pub(super) async fn part(change: &mut Change, bulk: i64, after: i64) -> Result<O
     Ok(last)
 }
 
-pub(super) async fn leave_status(change: &mut Change, bulk: i64, status: &str) -> Result<()> {
-    change.run(LEAVE_STATUS, args![bulk, status]).await.map(drop)
-}
-
-pub(super) async fn leave_assigned(
-    change: &mut Change,
-    bulk: i64,
-    user: Option<i64>,
-) -> Result<()> {
-    change.run(LEAVE_ASSIGNED, args![bulk, user]).await.map(drop)
-}
-
-/// Updates the submissions of a part by [`SET_STATUS`], [`ASSIGN`] or a statement that takes them
-/// back, unless somebody has changed them since. `values`: what the statement takes besides.
-pub(super) async fn update_part(
-    change: &mut Change,
-    statement: Statement,
-    (bulk, after, last): (i64, i64, i64),
-    values: Vec<Value>,
-) -> Result<Vec<Touched>> {
-    change.all(statement, [args![bulk, after, last], values].concat()).await
-}
-
 /// Keeps the users to whom submissions were assigned before a bulk change, as an assignment does.
 pub(super) async fn keep_users_before(change: &mut Change, bulk: i64) -> Result<Vec<(i64,)>> {
     let statement = change.dialect().keeping(USERS_BEFORE, USERS_BEFORE_KEPT);
     change.all(statement, args![bulk]).await
 }
 
-/// Makes an undo of this bulk change leave the user out.
-pub(super) async fn forget_before(change: &mut Change, bulk: i64, user: i64) -> Result<()> {
-    change.run(FORGET_BEFORE, args![bulk, user]).await.map(drop)
-}
-
-/// Stages the submissions of the first part, which are about to be deleted.
-pub(super) async fn stage_part(change: &mut Change, bulk: i64, last: i64) -> Result<()> {
-    change.run(STAGE_PART, args![bulk, 0_i64, last]).await.map(drop)
-}
-
 /// Deletes the first part with the mails that it caused.
 pub(super) async fn delete_part(change: &mut Change, bulk: i64, last: i64) -> Result<Vec<Touched>> {
     change.run(DELETE_PART_MAILS, args![bulk, 0_i64, last]).await?;
     change.all(DELETE_PART, args![bulk, 0_i64, last]).await
-}
-
-pub(super) async fn views(db: &Db, owner: &str, most: i64) -> Result<Vec<InboxView>> {
-    db.all(VIEWS, args![owner, most]).await
-}
-
-pub(super) async fn save_view(
-    change: &mut Change,
-    owner: &str,
-    user: Option<i64>,
-    name: &str,
-    query: &str,
-) -> Result<InboxView> {
-    let now: Millis = change.now();
-    change.one(SAVE_VIEW, args![owner, user, name, query, now]).await
-}
-
-/// Counts at most `most` views.
-pub(super) async fn count_views(change: &mut Change, owner: &str, most: i64) -> Result<i64> {
-    let (count,) = change.one::<(i64,)>(COUNT_VIEWS, args![owner, most]).await?;
-    Ok(count)
-}
-
-/// Deletes a view. False: there was none.
-pub(super) async fn delete_view(change: &mut Change, owner: &str, id: i64) -> Result<bool> {
-    Ok(change.run(DELETE_VIEW, args![owner, id]).await? > 0)
 }

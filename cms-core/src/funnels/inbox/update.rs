@@ -92,7 +92,8 @@ fn tagged(id: i64, rev: i64, inbox_rev: i64) -> String {
 impl Funnels {
     /// The entity tag of a submission as it is shown as `json`.
     pub async fn submission_etag(&self, id: i64, json: &str) -> Result<String> {
-        let (rev, inbox_rev) = sql::revs(self.0.base.db(), id).await?.ok_or_else(|| none(id))?;
+        let revs = self.0.base.db().optional(sql::REVS, args![id]).await?;
+        let (rev, inbox_rev): (i64, i64) = revs.ok_or_else(|| none(id))?;
         let digest = crate::items::etag(json);
         Ok(format!("{}{}", tagged(id, rev, inbox_rev), digest.trim_start_matches('"')))
     }

@@ -13,8 +13,7 @@ use crate::{
     Change, Code, Millis, Result,
     conditions::{Condition, Surroundings, Traced},
     funnels::{
-        Funnels,
-        definitions::{self, sql::Source},
+        Funnels, definitions,
         graph::Node,
         rules::{BuiltinToken, Rule, Trigger, entries, token},
         subject,
@@ -34,7 +33,7 @@ impl Funnels {
         trigger: Trigger,
         trail: &mut Trail,
     ) -> Result<()> {
-        let stored = definitions::sql::rules(&mut Source::Change(change), session.funnel).await?;
+        let stored = definitions::sql::rules(&mut *change, session.funnel).await?;
         let rules: Vec<_> = stored.into_iter().map(Rule::from).collect();
         let around = visit.around(session);
         let walk = visit.walk(&around);

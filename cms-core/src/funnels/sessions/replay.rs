@@ -14,6 +14,7 @@ use super::{
 };
 use crate::{
     Change, Error, Millis, Result,
+    db::args,
     funnels::{Funnels, WhichFunnel, counters, definitions::versions::Version},
 };
 
@@ -132,7 +133,7 @@ impl Replay<'_> {
             && end == PastEnd::Completed
             && !session.is_spam
         {
-            sql::triaged(change, session.id, status, touched_at).await?;
+            change.run_one(sql::TRIAGED, args![session.id, status, touched_at]).await?;
         }
         Ok(end)
     }

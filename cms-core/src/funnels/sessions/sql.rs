@@ -171,6 +171,7 @@ statements! {
         "select ", sent_columns!(), " from cms_formfunnel_uploads where submission_id = $1 \
          order by id"
     );
+    /// The number of a session's files, and their bytes.
     SENT_SIZE = "select count(*), cast(coalesce(sum(size), 0) as bigint) \
                  from cms_formfunnel_uploads where submission_id = $1";
     ADD_FILE = "insert into cms_formfunnel_uploads (uid, submission_id, field, file_name, \
@@ -182,10 +183,12 @@ statements! {
               where submission_id = $1 and field = $2 and attached = $4";
     DETACH_ALL = "update cms_formfunnel_uploads set attached = $2 \
                   where submission_id = $1 and attached = $3";
-    /// Files that no answer holds, of all sessions. Reads at most $2 rows.
+    /// The number and the bytes of files that no answer holds (`$1` is false), of all sessions.
+    /// Reads at most $2 rows.
     WAITING = "select count(*), cast(coalesce(sum(size), 0) as bigint) from (select size from \
                cms_formfunnel_uploads where attached = $1 limit $2) found";
-    /// As `WAITING`, of sessions that began at the address of this one.
+    /// As `WAITING`, of sessions that began at the address of this one: their client hashes share
+    /// the first $4 characters. Zero for a session whose address is not known.
     WAITING_NEAR = "select count(*), cast(coalesce(sum(size), 0) as bigint) from (select u.size \
                     from cms_formfunnel_submissions own, cms_formfunnel_uploads u \
                     join cms_formfunnel_submissions s on s.id = u.submission_id \
@@ -193,7 +196,8 @@ statements! {
                     and substr(s.client_hash, 1, cast($4 as integer)) = \
                     substr(own.client_hash, 1, cast($4 as integer)) \
                     limit $2) found";
-    /// Files that answers hold, of sessions that began at the address of this one.
+    /// As `WAITING_NEAR`, of files that were sent since $5 and that answers hold (`$1` is true).
+    /// The salt of the day is part of client hashes, so sessions of the day before are not counted.
     HELD_NEAR = "select count(*), cast(coalesce(sum(size), 0) as bigint) from (select u.size \
                  from cms_formfunnel_submissions own, cms_formfunnel_uploads u \
                  join cms_formfunnel_submissions s on s.id = u.submission_id \
@@ -204,32 +208,21 @@ statements! {
     TOUCH = "update cms_formfunnel_submissions set last_activity_at = $2, expires_at = $3, \
              status = $4, abandon_due_at = $5, is_spam = $6, abandoned_at = $7 where id = $1";
     SWEEP = sweep!("");
-    /// Sessions that rest for longer than their funnels allow, the longest first.
+    /// Sessions that rest for longer than their funnels allow, the longest first, after the place
+    /// $2 and $3 of that list.
     RESTING = "select s.id, s.version_id, s.abandon_due_at from cms_formfunnel_submissions s \
                join cms_formfunnels f on f.id = s.funnel_id and f.status <> 'deleted' \
                where s.abandon_due_at <= $1 and (s.abandon_due_at, s.id) > ($2, $3) \
                order by s.abandon_due_at, s.id limit $4";
+    /// Sets when a session is due to be checked for abandonment; null: never.
     WATCH = "update cms_formfunnel_submissions set abandon_due_at = $2 where id = $1";
     SALT = "select day, salt from cms_formfunnel_salt";
+    /// Overwrites the salt of an earlier day.
     NEW_SALT = "update cms_formfunnel_salt set day = $1, salt = $2 where day < $1";
+    /// Sets the state of a submission in the inbox.
     TRIAGED = "update cms_formfunnel_submissions set inbox_status = $2, first_touched_at = $3 \
                where id = $1";
     WINDOW = "update cms_formfunnel_window set since = $1";
-}
-
-/// The version that a session keeps.
-pub(super) async fn version_of(db: &Db, uuid: &str) -> Result<Option<i64>> {
-    Ok(db.optional::<(i64,)>(VERSION_OF, args![uuid]).await?.map(|(id,)| id))
-}
-
-/// A session as it is stored.
-pub(super) async fn by_uuid(db: &Db, uuid: &str) -> Result<Option<Session>> {
-    db.optional(BY_UUID, args![uuid]).await
-}
-
-/// As [`by_uuid`], by its id.
-pub(super) async fn by_id(db: &Db, id: i64) -> Result<Option<Session>> {
-    db.optional(BY_ID, args![id]).await
 }
 
 /// Sessions with their notes, in any order. Only the first [`BATCH_SIZE`] ids are read.
@@ -378,40 +371,6 @@ pub(super) async fn sent(change: &mut Change, session: i64) -> Result<Vec<SentFi
     change.all(SENT, args![session]).await
 }
 
-/// How many files a session has sent, and their bytes.
-pub(super) async fn sent_size(change: &mut Change, session: i64) -> Result<(i64, i64)> {
-    change.one(SENT_SIZE, args![session]).await
-}
-
-/// How many files of all sessions no answer holds, and their bytes; counted up to `most`.
-pub(super) async fn waiting(db: &Db, most: i64) -> Result<(i64, i64)> {
-    db.one(WAITING, args![false, most]).await
-}
-
-/// As [`waiting`], of sessions that began at the address of this one: their client hashes share
-/// the first `of_address` characters. Zero for a session whose address is not known.
-pub(super) async fn waiting_near(
-    db: &Db,
-    uuid: &str,
-    of_address: i64,
-    most: i64,
-) -> Result<(i64, i64)> {
-    db.one(WAITING_NEAR, args![false, most, uuid, of_address]).await
-}
-
-/// The number and the bytes of files that were sent since a moment and that answers hold, of
-/// sessions that began at the address of this one. The salt of the day is part of client hashes,
-/// so sessions of the day before are not counted.
-pub(super) async fn held_near(
-    db: &Db,
-    uuid: &str,
-    of_address: i64,
-    since: Millis,
-    most: i64,
-) -> Result<(i64, i64)> {
-    db.one(HELD_NEAR, args![true, most, uuid, of_address, since]).await
-}
-
 /// Marks a file as held by an answer. False: the file is gone. On PostgreSQL a file may be swept
 /// after this change has read it.
 pub(super) async fn attach(change: &mut Change, session: i64, uid: &str) -> Result<bool> {
@@ -442,47 +401,9 @@ pub(super) async fn touch(
     change.run_one(TOUCH, args).await
 }
 
-/// Sets when the session is due to be checked for abandonment; None: never.
-pub(super) async fn watch(change: &mut Change, id: i64, due: Option<Millis>) -> Result<()> {
-    change.run_one(WATCH, args![id, due]).await
-}
-
 /// The day of the salt that is kept, and the salt.
 pub(super) async fn salt(db: &Db) -> Result<(i64, String)> {
     db.one(SALT, args![]).await
-}
-
-/// Overwrites the salt of an earlier day.
-pub(super) async fn renew_salt(change: &mut Change, day: i64, salt: &str) -> Result<()> {
-    change.run(NEW_SALT, args![day, salt]).await.map(drop)
-}
-
-/// Sessions that have rested for too long at `now`, after a place in that list.
-pub(super) async fn resting(
-    db: &Db,
-    now: Millis,
-    after: (Millis, i64),
-    most: i64,
-) -> Result<Vec<(i64, i64, Millis)>> {
-    db.all(RESTING, args![now, after.0, after.1, most]).await
-}
-
-pub(super) async fn detach_all(change: &mut Change, session: i64) -> Result<()> {
-    change.run(DETACH_ALL, args![session, false, true]).await.map(drop)
-}
-
-/// Sets the state of a submission in the inbox.
-pub(super) async fn triaged(
-    change: &mut Change,
-    session: i64,
-    status: &str,
-    at: Millis,
-) -> Result<()> {
-    change.run_one(TRIAGED, args![session, status, at]).await
-}
-
-pub(super) async fn move_window(change: &mut Change, since: Millis) -> Result<()> {
-    change.run(WINDOW, args![since]).await.map(drop)
 }
 
 /// Removes a batch of files that no answer holds and that came before a time. Returns how many.

@@ -17,6 +17,7 @@ use super::{
 use crate::{
     Change, Code, Error, Millis, Result,
     crypto::hmac_sha256,
+    db::args,
     events::FUNNEL_STARTED,
     fields::{Context, is_blank},
     funnels::{Funnels, WhichFunnel, counters, definitions::versions::Version, graph::Graph},
@@ -390,7 +391,7 @@ impl Funnels {
         if stored < day {
             let new = HEXLOWER.encode(&base.random().bytes::<32>()?);
             let mut change = base.change_in_time().await?;
-            sql::renew_salt(&mut change, day, &new).await?;
+            change.run(sql::NEW_SALT, args![day, new]).await?;
             change.commit().await?;
             // Another process may have been quicker.
             (stored, text) = sql::salt(base.db()).await?;

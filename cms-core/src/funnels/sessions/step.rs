@@ -12,7 +12,7 @@ use super::{
 };
 use crate::{
     Actor, Change, Code, Error, FieldError, Millis, Outcome, Result,
-    db::watched,
+    db::{args, watched},
     events::{FUNNEL_ABANDONED, FUNNEL_COMPLETED, FUNNEL_STEP_COMPLETED},
     funnels::{
         Funnels,
@@ -234,7 +234,7 @@ impl Funnels {
             self.dispatch(change, visit, session, Trigger::Completed, &mut trail).await?;
         }
         visit.save(change, session, trail).await?;
-        sql::detach_all(change, session.id).await?;
+        change.run(sql::DETACH_ALL, args![session.id, false, true]).await?;
         for node in session.path.iter().filter_map(|id| walk.graph.node(*id)) {
             let Some(step) = node.step() else { continue };
             if let Some(gone) = attach(change, session, step).await? {
@@ -343,12 +343,13 @@ impl Funnels {
         let base = &self.0.base;
         let now = base.clock().now();
         let mut change = base.change(Actor::System).await?;
-        sql::move_window(&mut change, now - WINDOW).await?;
+        change.run(sql::WINDOW, args![now - WINDOW]).await?;
         change.commit().await?;
         while self.sweep(now).await? {}
         let (mut after, mut marked) = ((Millis::MIN, 0), 0);
         loop {
-            let page = sql::resting(base.db(), now, after, AT_ONCE).await?;
+            let args = args![now, after.0, after.1, AT_ONCE];
+            let page: Vec<(i64, i64, Millis)> = base.db().all(sql::RESTING, args).await?;
             for (id, version, due) in &page {
                 after = (*due, *id);
                 match self.mark(*id, *version, *due).await {
@@ -382,7 +383,7 @@ impl Funnels {
             Some(same) if same == due => {}
             // The visitor came back, or the version gives another time than the row.
             other => {
-                sql::watch(&mut change, id, other).await?;
+                change.run_one(sql::WATCH, args![id, other]).await?;
                 change.commit().await?;
                 return Ok(false);
             }

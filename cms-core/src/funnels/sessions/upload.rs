@@ -9,6 +9,7 @@ use tokio::{
 };
 
 use super::{
+    session::Session,
     sql::{self, NewFile},
     start::{DAY_MS, OF_ADDRESS},
     types::Uploaded,
@@ -16,6 +17,7 @@ use super::{
 };
 use crate::{
     Change, Code, Error, Result,
+    db::args,
     fields::{Field, Upload},
     funnels::{Funnels, graph::Node},
     ground::{crypto::sha256_hex, plain},
@@ -80,7 +82,8 @@ impl Funnels {
             Error::new(Code::Unavailable, "The file cannot be read.").caused_by(error)
         };
         // Only `upload` locks the session, and judges again.
-        let session = sql::by_uuid(self.0.base.db(), &visit.uuid).await?.ok_or_else(missing)?;
+        let found = self.0.base.db().optional(sql::BY_UUID, args![&visit.uuid]).await?;
+        let session: Session = found.ok_or_else(missing)?;
         open(&session, self.0.base.clock().now())?;
         let asked = visit.asked(&session.path, field)?;
         let place = Arc::clone(&self.0.judging).acquire_owned().await.map_err(Error::internal)?;
@@ -105,19 +108,21 @@ impl Funnels {
     /// Checks that one more file may wait for its answer.
     async fn check_room(&self, visit: &Visit) -> Result<()> {
         let db = self.0.base.db();
-        let (files, bytes) = sql::waiting(db, WAITING).await?;
+        let (files, bytes): (i64, i64) = db.one(sql::WAITING, args![false, WAITING]).await?;
         if files >= WAITING || bytes >= WAITING_BYTES {
             let detail = "Too many files wait for their answers: try again later.";
             return Err(Error::new(Code::Unavailable, detail));
         }
-        let (files, bytes) = sql::waiting_near(db, &visit.uuid, OF_ADDRESS, WAITING_NEAR).await?;
+        let args = args![false, WAITING_NEAR, &visit.uuid, OF_ADDRESS];
+        let (files, bytes): (i64, i64) = db.one(sql::WAITING_NEAR, args).await?;
         if files >= WAITING_NEAR || bytes >= WAITING_NEAR_BYTES {
             let detail = "Too many files from this address wait for their answers: send the steps \
                           that they belong to, or try again later.";
             return Err(Error::new(Code::RateLimited, detail).retry_after(AGAIN_S));
         }
         let since = self.0.base.clock().now() - DAY_MS;
-        let (files, bytes) = sql::held_near(db, &visit.uuid, OF_ADDRESS, since, DAILY_NEAR).await?;
+        let args = args![true, DAILY_NEAR, &visit.uuid, OF_ADDRESS, since];
+        let (files, bytes): (i64, i64) = db.one(sql::HELD_NEAR, args).await?;
         if files >= DAILY_NEAR || bytes >= DAILY_NEAR_BYTES {
             let detail = "Too many files came from this address today: try again tomorrow.";
             return Err(Error::new(Code::RateLimited, detail).retry_after(AGAIN_DAILY_S));
@@ -143,7 +148,7 @@ impl Funnels {
         let asked = visit.asked(&session.path, &file.field)?;
         let size = i64::try_from(file.content.len()).unwrap_or(i64::MAX);
         visit.judge(asked, file.media_type, size.unsigned_abs())?;
-        let (files, bytes) = sql::sent_size(change, session.id).await?;
+        let (files, bytes): (i64, i64) = change.one(sql::SENT_SIZE, args![session.id]).await?;
         if files >= FILES || bytes.saturating_add(size) > BYTES {
             let most = BYTES >> 20;
             let message = format!("a visit may send {FILES} files of {most} MiB together");

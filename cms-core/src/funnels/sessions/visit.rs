@@ -15,6 +15,7 @@ use super::{
 use crate::{
     AuditEntry, Change, Code, Error, Millis, Result,
     conditions::Surroundings,
+    db::args,
     events::{Event, FunnelData, PassedNode, VisitData, VisitSubmission},
     fields::{Answer, Context, summary},
     funnels::{
@@ -61,7 +62,8 @@ impl Funnels {
             return Err(missing());
         }
         let uuid = uuid.to_ascii_lowercase();
-        let version = sql::version_of(self.0.base.db(), &uuid).await?.ok_or_else(missing)?;
+        let found = self.0.base.db().optional(sql::VERSION_OF, args![&uuid]).await?;
+        let (version,): (i64,) = found.ok_or_else(missing)?;
         Ok(self.visit_of(self.version(version).await?, uuid))
     }
 

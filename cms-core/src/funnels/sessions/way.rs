@@ -17,6 +17,7 @@ use super::{
 use crate::{
     Error, Millis, Result,
     conditions::Traced,
+    db::args,
     fields::Answer,
     funnels::{
         Funnels,
@@ -110,7 +111,8 @@ impl Funnels {
 
     /// The way and the answers of a submission; None: it is gone.
     pub(in crate::funnels) async fn visit_detail(&self, id: i64) -> Result<Option<VisitDetail>> {
-        let Some(session) = sql::by_id(self.0.base.db(), id).await? else { return Ok(None) };
+        let found: Option<Session> = self.0.base.db().optional(sql::BY_ID, args![id]).await?;
+        let Some(session) = found else { return Ok(None) };
         let visit = self.visit_of(self.version(session.version).await?, session.uuid.clone());
         let around = visit.around(&session);
         let walk = visit.walk(&around);

@@ -9,7 +9,7 @@ use super::{
     CLAIMS, MailId, Mails, outbox,
     rules::{Admission, Health},
 };
-use crate::{AuditEntry, Change, Code, Error, Page, Paging, Result, ground::ListName};
+use crate::{AuditEntry, Change, Code, Error, Page, Paging, Result, db::args, ground::ListName};
 
 /// A mail in the outbox or the log. Times are RFC 3339 in UTC.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -121,9 +121,6 @@ pub struct LogFilter {
 
 impl Mails {
     /// Mails, newest first, a page at a time.
-    ///
-    /// # Errors
-    /// `bad_query` for a cursor of another list.
     pub async fn log(&self, filter: &LogFilter, paging: &Paging) -> Result<Page<Logged>> {
         let base = &self.0.base;
         let of = (&filter.status, &filter.to, &filter.purpose, filter.since);
@@ -134,9 +131,6 @@ impl Mails {
     }
 
     /// How the database would read the first page: the lines of the engine's plan.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn plan(&self, filter: &LogFilter) -> Result<Vec<String>> {
         sql::plan(self.0.base.db(), filter).await
     }
@@ -144,14 +138,15 @@ impl Mails {
     /// One mail with its attempts.
     pub async fn detail(&self, id: MailId) -> Result<LoggedDetail> {
         let db = self.0.base.db();
-        let mut detail = sql::get(db, id).await?.ok_or_else(|| no_mail(id))?;
-        detail.attempts = sql::attempts(db, id).await?;
+        let found: Option<LoggedDetail> = db.optional(sql::GET, args![id]).await?;
+        let mut detail = found.ok_or_else(|| no_mail(id))?;
+        detail.attempts = db.all(sql::ATTEMPTS, args![id]).await?;
         Ok(detail)
     }
 
     /// A test mail as the change that claims it sees it.
     pub async fn claimed_detail(&self, change: &mut Change, id: MailId) -> Result<LoggedDetail> {
-        sql::get_in(change, id).await
+        change.one(sql::GET, args![id]).await
     }
 
     /// Makes mails due at once: failed mails, whose tries begin again, and waiting mails. Changes
@@ -164,8 +159,9 @@ impl Mails {
         // Lock before any row, as every postman does.
         change.lock(CLAIMS).await?;
         for id in ids {
-            let Some(status) = sql::status(change, *id).await? else { return Err(no_mail(*id)) };
-            if !sql::again(change, *id).await? {
+            let found: Option<(String,)> = change.optional(sql::STATUS, args![*id]).await?;
+            let Some((status,)) = found else { return Err(no_mail(*id)) };
+            if change.run(sql::AGAIN, args![*id, change.now()]).await? == 0 {
                 let why = match status.as_str() {
                     "sent" => "was sent",
                     "sending" => "is being sent",
@@ -185,9 +181,6 @@ impl Mails {
     }
 
     /// The providers in the order in which they are tried.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn providers(&self) -> Result<Vec<ProviderState>> {
         let (base, now) = (&self.0.base, self.0.base.clock().now());
         let health = outbox::health(base.db()).await?;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{LogFilter, Logged, LoggedAttempt, LoggedDetail};
 use crate::{
-    Change, Result,
+    Result,
     db::{Db, Statement, Value, args, read, record, statements},
 };
 
@@ -66,11 +66,13 @@ statements! {
     LIST_IN = newest!("lower(m.status) = $6 and ");
     LIST_FOR = newest!("m.purpose = $6 and ");
     GET = concat!("select ", detail_columns!(), " from cms_mails m where m.id = $1");
+    /// The last 200 attempts of a mail, the oldest first.
     ATTEMPTS = concat!(
         "select ", attempt_columns!(), " from cms_mail_attempts where id in (select id from \
         cms_mail_attempts where mail_id = $1 order by id desc limit 200) order by id"
     );
     STATUS = "select status from cms_mails where id = $1";
+    /// Makes a mail due now, if its state allows that.
     AGAIN = "update cms_mails set status = 'queued', next_attempt_at = $2, settled_at = null, \
              tries = case when status = 'failed' then 0 else tries end \
              where id = $1 and status in ('failed', 'queued')";
@@ -120,28 +122,6 @@ pub(in crate::mail) async fn count(db: &Db, filter: &LogFilter) -> Result<i64> {
 pub(in crate::mail) async fn plan(db: &Db, filter: &LogFilter) -> Result<Vec<String>> {
     let (statement, of) = listing(filter);
     db.plan(statement.sql(), selected(i64::MAX, 50, filter, of)).await
-}
-
-pub(in crate::mail) async fn get(db: &Db, id: i64) -> Result<Option<LoggedDetail>> {
-    db.optional(GET, args![id]).await
-}
-
-pub(in crate::mail) async fn get_in(change: &mut Change, id: i64) -> Result<LoggedDetail> {
-    change.one(GET, args![id]).await
-}
-
-/// The last 200 attempts of a mail, the oldest first.
-pub(in crate::mail) async fn attempts(db: &Db, id: i64) -> Result<Vec<LoggedAttempt>> {
-    db.all(ATTEMPTS, args![id]).await
-}
-
-pub(in crate::mail) async fn status(change: &mut Change, id: i64) -> Result<Option<String>> {
-    Ok(change.optional::<(String,)>(STATUS, args![id]).await?.map(|(status,)| status))
-}
-
-/// Makes a mail due now. False: its state does not allow that.
-pub(in crate::mail) async fn again(change: &mut Change, id: i64) -> Result<bool> {
-    Ok(change.run(AGAIN, args![id, change.now()]).await? > 0)
 }
 
 /// The last fault of each provider that failed lately.

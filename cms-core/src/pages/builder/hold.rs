@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     AuditEntry, Change, Code, Error, FieldError, Result,
-    db::{Snapshot, Step},
+    db::{Snapshot, Step, args},
     items::{IfMatch, PlacedRow, rows_of_page, rows_of_page_in},
     pages::{Pages, widgets::values},
 };
@@ -38,7 +38,8 @@ impl Pages {
         let seen = tags.iter().filter_map(|tag| rev_of(tag, held.id)).max().ok_or_else(|| {
             if_match.stale("If-Match is no tag of this page's draft: read that draft first.")
         })?;
-        Err(stale(&sql::edits(change, held.id, seen).await?))
+        let edits: Vec<Edit> = change.all(sql::EDITS, args![held.id, seen]).await?;
+        Err(stale(&edits))
     }
 
     /// The tree of a draft.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     hold::no_page,
-    sql::{actor, is_page},
+    sql::{actor, exists},
 };
 use crate::{
     AuditActor, AuditEntry, Change, Code, Error, Page, Paging, Result, Secret,
@@ -139,10 +139,10 @@ impl Pages {
     /// The valid links to the draft of a page, newest first.
     ///
     /// # Errors
-    /// `not_found`; `bad_query` for a foreign cursor.
+    /// `not_found`.
     pub async fn links(&self, page: i64, paging: &Paging) -> Result<Page<MadeLink>> {
         let base = self.base();
-        is_page(base.db(), page).await?.then_some(()).ok_or_else(|| no_page(page))?;
+        exists(base.db(), page).await?.then_some(()).ok_or_else(|| no_page(page))?;
         let (list, now) = (base.list(ListName::PageLinks).of(page), base.clock().now());
         let selected = |before: i64, limit: i64| args![page, before, limit, now];
         let read = async |before, limit| base.db().all(sql::LIST, selected(before, limit)).await;

@@ -14,6 +14,7 @@ use super::{
 use crate::{
     Change, Code, Error, Result,
     crypto::sha256_hex,
+    db::args,
     events::{PAGE_DRAFT_DISCARDED, PAGE_PUBLISHED, PAGE_TAKEN_OFF, Page, PageData, PageTakenOff},
     items::{At, IfMatch, NewPlaced, add_rows},
     pages::{Pages, redirects::place},
@@ -58,7 +59,7 @@ impl Pages {
     ) -> Result<Published> {
         let frozen = self.tree_in(change, held.id).await?.text()?;
         let checksum = sha256_hex(frozen.as_bytes());
-        let newest = sql::newest(change, held.id).await?;
+        let newest: Option<(i64, String)> = change.optional(sql::NEWEST, args![held.id]).await?;
         let (number, is_new) = match newest {
             Some((number, same)) if same == checksum => (number, false),
             newest => (newest.map_or(1, |(number, _)| number + 1), true),
@@ -85,7 +86,7 @@ impl Pages {
             steps.push(sql::cut(held.id, number.saturating_sub_unsigned(kept)));
         }
         if held.revision != Some(number) {
-            sql::show(change, held.id, number).await?;
+            change.run_one(sql::SHOW, args![held.id, number]).await?;
         }
         note(change, held, "published", None, &["published"], steps).await?;
         change.raise_own(PAGE_PUBLISHED, &page_data(held, number)).await?;
@@ -191,7 +192,7 @@ impl Pages {
             let detail = "The draft is not empty: send replace to overwrite it.";
             return Err(Error::new(Code::Conflict, detail));
         }
-        sql::exists(change, from).await?.then_some(()).ok_or_else(|| no_page(from))?;
+        sql::exists(&mut *change, from).await?.then_some(()).ok_or_else(|| no_page(from))?;
         let tree = self.tree_in(change, from).await?;
         sql::empty(change, to).await?;
         self.write(change, &held, &tree, false).await?;
@@ -229,8 +230,8 @@ impl Pages {
         number: i64,
         action: &'static str,
     ) -> Result<Vec<LeftOut>> {
-        let frozen = sql::tree_in(change, held.id, number).await?;
-        let frozen = frozen.ok_or_else(|| no_revision(held.id, number))?;
+        let frozen = change.optional(sql::TREE, args![held.id, number]).await?;
+        let (frozen,): (String,) = frozen.ok_or_else(|| no_revision(held.id, number))?;
         let mut tree: Tree = serde_json::from_str(&frozen).map_err(Error::internal)?;
         let left_out = self.leave_out(&mut tree);
         sql::empty(change, held.id).await?;

@@ -12,8 +12,12 @@ use super::{
     types::{Draft, Revision},
 };
 use crate::{
-    Code, Error, Page, Paging, Result, crypto::sha256_hex, db::Snapshot, ground::ListName,
-    items::pages_holding, pages::Pages,
+    Code, Error, Page, Paging, Result,
+    crypto::sha256_hex,
+    db::{Snapshot, args},
+    ground::ListName,
+    items::pages_holding,
+    pages::Pages,
 };
 
 /// A revision with its tree.
@@ -78,27 +82,32 @@ impl Pages {
     pub(crate) async fn holding(&self, text: &str, most: usize) -> Result<(Vec<i64>, Vec<i64>)> {
         let (db, columns) = (self.base().db(), self.widgets().columns());
         let drafts = pages_holding(db, &sql::TABLES, &columns, text, most).await?;
-        Ok((drafts, sql::showing(db, text, most as i64).await?))
+        let args = args![format!("%{text}%"), most as i64];
+        let showing: Vec<(i64,)> = db.all(sql::SHOWING, args).await?;
+        Ok((drafts, showing.into_iter().map(|(id,)| id).collect()))
     }
 
     /// The revisions of a page, newest first.
     ///
     /// # Errors
-    /// `not_found`; `bad_query` for a foreign cursor.
+    /// `not_found`.
     pub async fn revisions(&self, page: i64, paging: &Paging) -> Result<Page<Revision>> {
         let base = self.base();
-        sql::is_page(base.db(), page).await?.then_some(()).ok_or_else(|| no_page(page))?;
+        sql::exists(base.db(), page).await?.then_some(()).ok_or_else(|| no_page(page))?;
         let list = base.list(ListName::Revisions).of(page);
-        let read = async |before, limit| sql::revisions(base.db(), page, before, limit).await;
+        let selected = |before: i64, limit: i64| args![page, before, limit];
+        let read =
+            async |before, limit| base.db().all(sql::REVISIONS, selected(before, limit)).await;
         let found = Page::newest_first(list, paging, read, |one: &Revision| one.number).await?;
-        found.counted(paging, async || sql::count_revisions(base.db(), page).await).await
+        let all = selected(i64::MAX, i64::MAX);
+        found.counted(paging, async || base.db().count_rows(sql::REVISIONS, all).await).await
     }
 
     /// A revision with its tree.
     pub async fn revision(&self, page: i64, number: i64) -> Result<RevisionTree> {
         let mut snapshot = self.base().db().snapshot().await?;
-        let revision = sql::revision(&mut snapshot, page, number).await?;
-        let revision = revision.ok_or_else(|| no_revision(page, number))?;
+        let revision = snapshot.optional(sql::REVISION, args![page, number]).await?;
+        let revision: Revision = revision.ok_or_else(|| no_revision(page, number))?;
         let tree = self.state_of(&mut snapshot, page, PageState::Revision(number)).await?;
         snapshot.end().await?;
         Ok(RevisionTree { revision, tree })
@@ -127,8 +136,8 @@ impl Pages {
         match state {
             PageState::Draft => self.tree_of(snapshot, page).await,
             PageState::Revision(number) => {
-                let frozen = sql::tree(snapshot, page, number).await?;
-                let frozen = frozen.ok_or_else(|| no_revision(page, number))?;
+                let frozen = snapshot.optional(sql::TREE, args![page, number]).await?;
+                let (frozen,): (String,) = frozen.ok_or_else(|| no_revision(page, number))?;
                 serde_json::from_str(&frozen).map_err(Error::internal)
             }
         }

@@ -32,9 +32,6 @@ pub struct Schedule {
 
 impl Pages {
     /// The pages with planned times, by id, a page of the list at a time.
-    ///
-    /// # Errors
-    /// `bad_query` for a foreign cursor.
     pub async fn plans(&self, paging: &Paging) -> Result<Page<Plan>> {
         let base = self.base();
         let read = async |after, limit| base.db().all(sql::PLANNED, args![after, limit]).await;
@@ -83,21 +80,18 @@ impl Pages {
 
     /// Publishes and takes off the pages that are due. A page that fails is logged and tried again
     /// at the next run; the others continue. Returns the number of pages.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn run_schedule(&self) -> Result<u64> {
         watched(self.run_due()).await
     }
 
     async fn run_due(&self) -> Result<u64> {
         let (db, now) = (self.base().db(), self.base().clock().now());
-        let (mut done, mut after) = (0, 0);
+        let (mut done, mut after) = (0, 0_i64);
         loop {
-            let due = sql::due(db, now, after).await?;
-            let Some(last) = due.last() else { return Ok(done) };
+            let due: Vec<(i64,)> = db.all(sql::DUE, args![now, after]).await?;
+            let Some((last,)) = due.last() else { return Ok(done) };
             after = *last;
-            for page in due {
+            for (page,) in due {
                 match self.run_page(page).await {
                     Ok(()) => done += 1,
                     Err(error) => tracing::warn!(page, ?error, "a scheduled page was not changed"),

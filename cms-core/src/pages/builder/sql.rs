@@ -8,7 +8,8 @@ use super::{
 use crate::{
     Change, Millis, Result,
     base::Base,
-    db::{Db, Snapshot, Statement, Step, args, read, record, statements},
+    change::Reader,
+    db::{Snapshot, Statement, Step, args, read, record, statements},
     items::PlacedTable,
     jobs,
 };
@@ -137,6 +138,7 @@ statements! {
               actor_kind, actor_id, actor_name, created_at) \
               values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)";
     FORGET = "delete from cms_page_edits where page_id = $1 and rev <= $2";
+    /// The edits after $2, newest first.
     EDITS = concat!(
         "select ", edit_columns!(), " from cms_page_edits where page_id = $1 and rev > $2 \
          order by rev desc limit 20"
@@ -147,6 +149,7 @@ statements! {
            from cms_page_revisions where page_id = $1 and number <= $2 order by number limit 100)";
     BEYOND = beyond!();
     EXPIRE = concat!("delete from cms_page_revisions where id in (", beyond!(), ")");
+    /// Number and checksum of the newest revision.
     NEWEST = "select number, checksum from cms_page_revisions where page_id = $1 \
               order by number desc limit 1";
     SHOW = "update cms_pages set revision = $2 where id = $1";
@@ -165,6 +168,7 @@ statements! {
         "select ", revision_columns!(), " from cms_page_revisions where page_id = $1 and \
          number = $2"
     );
+    /// The pages that show a text to visitors.
     SHOWING = "select p.id from cms_pages p join cms_page_revisions r on r.page_id = p.id and \
                r.number = p.revision where p.published and r.tree like $1 order by p.id limit $2";
     TREE = "select tree from cms_page_revisions where page_id = $1 and number = $2";
@@ -247,11 +251,6 @@ pub(super) async fn state(snapshot: &mut Snapshot, page: i64) -> Result<Option<D
     snapshot.optional(STATE, args![page]).await
 }
 
-pub(super) async fn is_page(db: &Db, page: i64) -> Result<bool> {
-    let found: Option<(i64,)> = db.optional(EXISTS, args![page]).await?;
-    Ok(found.is_some())
-}
-
 pub(super) fn delete(kind: NodeKind, id: i64) -> Step {
     Step(of_kind!(kind, DELETE), args![id])
 }
@@ -289,23 +288,13 @@ pub(super) fn edited(
     [Step(EDITED, args), Step(FORGET, args![held.id, held.rev - REMEMBERED])]
 }
 
-/// The edits after `rev`, newest first.
-pub(super) async fn edits(change: &mut Change, page: i64, rev: i64) -> Result<Vec<Edit>> {
-    change.all(EDITS, args![page, rev]).await
-}
-
-pub(super) async fn exists(change: &mut Change, page: i64) -> Result<bool> {
-    let found: Option<(i64,)> = change.optional(EXISTS, args![page]).await?;
+pub(super) async fn exists(from: impl Into<Reader<'_>>, page: i64) -> Result<bool> {
+    let found: Option<(i64,)> = from.into().optional(EXISTS, args![page]).await?;
     Ok(found.is_some())
 }
 
 pub(super) async fn empty(change: &mut Change, page: i64) -> Result<()> {
     change.run(EMPTY, args![page]).await.map(drop)
-}
-
-/// Number and checksum of the newest revision.
-pub(super) async fn newest(change: &mut Change, page: i64) -> Result<Option<(i64, String)>> {
-    change.optional(NEWEST, args![page]).await
 }
 
 pub(super) fn freeze(
@@ -333,10 +322,6 @@ pub(super) async fn expire(base: &Base, kept: u64) -> Result<u64> {
     if found.is_some() { jobs::remove(base, EXPIRE, args).await } else { Ok(0) }
 }
 
-pub(super) async fn show(change: &mut Change, page: i64, number: i64) -> Result<()> {
-    change.run_one(SHOW, args![page, number]).await
-}
-
 pub(super) async fn plan(
     change: &mut Change,
     page: i64,
@@ -344,51 +329,4 @@ pub(super) async fn plan(
     take_off_at: Option<Millis>,
 ) -> Result<()> {
     change.run_one(PLAN, args![page, publish_at, take_off_at]).await
-}
-
-/// The pages that show a text to visitors.
-pub(super) async fn showing(db: &Db, text: &str, most: i64) -> Result<Vec<i64>> {
-    let rows: Vec<(i64,)> = db.all(SHOWING, args![format!("%{text}%"), most]).await?;
-    Ok(rows.into_iter().map(|(id,)| id).collect())
-}
-
-/// The next due pages after this one.
-pub(super) async fn due(db: &Db, now: Millis, after: i64) -> Result<Vec<i64>> {
-    let rows: Vec<(i64,)> = db.all(DUE, args![now, after]).await?;
-    Ok(rows.into_iter().map(|(id,)| id).collect())
-}
-
-pub(super) async fn revisions(
-    db: &Db,
-    page: i64,
-    before: i64,
-    limit: i64,
-) -> Result<Vec<Revision>> {
-    db.all(REVISIONS, args![page, before, limit]).await
-}
-
-pub(super) async fn count_revisions(db: &Db, page: i64) -> Result<i64> {
-    db.count_rows(REVISIONS, args![page, i64::MAX, i64::MAX]).await
-}
-
-pub(super) async fn revision(
-    snapshot: &mut Snapshot,
-    page: i64,
-    number: i64,
-) -> Result<Option<Revision>> {
-    snapshot.optional(REVISION, args![page, number]).await
-}
-
-pub(super) async fn tree(
-    snapshot: &mut Snapshot,
-    page: i64,
-    number: i64,
-) -> Result<Option<String>> {
-    let found: Option<(String,)> = snapshot.optional(TREE, args![page, number]).await?;
-    Ok(found.map(|(tree,)| tree))
-}
-
-pub(super) async fn tree_in(change: &mut Change, page: i64, number: i64) -> Result<Option<String>> {
-    let found: Option<(String,)> = change.optional(TREE, args![page, number]).await?;
-    Ok(found.map(|(tree,)| tree))
 }

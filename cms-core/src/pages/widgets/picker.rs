@@ -85,9 +85,6 @@ pub struct Components {
 
 impl Widgets {
     /// The widgets of the picker. `may_read` says from which tables the caller may get options.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn picker(
         &self,
         widgets: &[std::sync::Arc<Widget>],

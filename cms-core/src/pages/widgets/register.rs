@@ -161,7 +161,7 @@ impl Widgets {
         let mut change = self.0.base.change(Actor::System).await?;
         change.lock(Lock::SCHEMA).await?;
         if let Some(plugin) = plugin {
-            let clashes = Names::within(&mut change).await?.clashes(plugin);
+            let clashes = Names::load(&mut change).await?.clashes(plugin);
             if !clashes.is_empty() {
                 let told: Vec<_> = clashes.iter().map(Problem::to_string).collect();
                 return Err(resolve::load_error(told.join(" ")));
@@ -178,9 +178,6 @@ impl Widgets {
 
     /// Why the database refuses the widgets of a plugin, tried in a change that is taken back.
     /// `again`: this load also registers those of a plugin that has some registered.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     pub(crate) async fn refusal(&self, plugin: &Manifest, again: bool) -> Result<Option<Error>> {
         let registered = sql::registered(self.0.base.db()).await?;
         let (id, widgets) = (Some(plugin.id.as_str()), declared(plugin));

@@ -1,7 +1,12 @@
 //! Checks endpoints: their paths, and the tables that they read.
 
+use serde_json::Value as Json;
+
 use super::{Check, names};
-use crate::plugins::manifest::{EndpointDeclaration, Method, meet};
+use crate::{
+    events::schema_faults,
+    plugins::manifest::{EndpointDeclaration, Method, meet},
+};
 
 /// Paths under `/api/` that the service itself serves, or reserves, with all paths below. A test
 /// compares them with the served ones.
@@ -81,6 +86,25 @@ impl Check<'_> {
             }
             if is_table && *method != Method::Get {
                 self.fault(&at, "a table is only read here: GET is expected");
+            }
+        }
+        self.schemas(endpoint, at);
+    }
+
+    /// Checks the schemas of body and reply.
+    fn schemas(&mut self, endpoint: &EndpointDeclaration, at: &str) {
+        let has_body = endpoint.methods.iter().any(|method| method.has_body());
+        for (name, schema) in [("body", &endpoint.body), ("reply", &endpoint.reply)] {
+            let Some(schema) = schema else { continue };
+            let at = format!("{at}/{name}");
+            if self.manifest.reads_table(endpoint) {
+                self.fault(at, "only a handler has one, a table needs none: leave it out");
+            } else if name == "body" && !has_body {
+                self.fault(at, "only POST and PATCH have one: name such a method, or leave it out");
+            } else {
+                for (inner, remedy) in schema_faults(&Json::Object(schema.clone())) {
+                    self.fault(format!("{at}{inner}"), remedy);
+                }
             }
         }
     }

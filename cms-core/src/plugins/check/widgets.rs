@@ -4,9 +4,8 @@ use std::{ffi::OsStr, path::PathBuf};
 
 use super::{Check, names};
 use crate::plugins::{
-    MAX_ICON_BYTES, built_in, find_icon,
     manifest::{FieldType, List, MenuEntry, WidgetDeclaration},
-    widget_columns,
+    widgets::{BUILT_IN_WIDGETS, MAX_ICON_BYTES, find_icon, rows_of, too_many},
 };
 
 /// Maximum number of fields of a menu.
@@ -29,14 +28,14 @@ impl Check<'_> {
             }),
             "is the template of another widget",
         );
-        if let Some(why) = widget_columns::too_many(widget_columns::rows_of(self.manifest)) {
+        if let Some(why) = too_many(rows_of(self.manifest)) {
             self.fault("/pagebuilder_widgets", why);
         }
         for (i, widget) in widgets.iter().enumerate() {
             let at = format!("/pagebuilder_widgets/{i}");
             self.widget(widget, &at);
             let name = &widget.widget_template;
-            if built_in::is_built_in(name) {
+            if BUILT_IN_WIDGETS.contains(&name.as_str()) {
                 let remedy = format!(
                     "{name:?} is a widget of the service: choose another name, such as {:?}",
                     format!("{}_{name}", self.manifest.id)

@@ -209,7 +209,10 @@ mod tests {
                      "options": [{"id": 1, "title": "One"}]},
                     {"row": "kind", "type": "select",
                      "select_value": {"options": [{"value": "a", "title": "A"}]}}]}).to_string()],
-            "endpoints": [{"modelPath": "posts", "endpoint": "blog-posts", "public": true}],
+            "endpoints": [
+                {"modelPath": "posts", "endpoint": "blog-posts", "public": true},
+                {"modelPath": "rate", "endpoint": "rate", "methods": ["POST"],
+                 "body": {"type": "integer", "maximum": 5}, "reply": {"type": "number"}}],
             "webhookEvents": [r#"{"name": "blog.read", "type": "manual", "description": "Read."}"#],
             "tasks": [{"name": "tidy", "interval_s": 300, "script": "tidy.php"}],
         });

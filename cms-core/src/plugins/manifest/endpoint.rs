@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json};
 
-use crate::access::spelled;
+use crate::{access::spelled, events::Rules};
 
 /// An endpoint: `/api/<endpoint>`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
@@ -25,6 +26,12 @@ pub struct EndpointDeclaration {
     /// Whether callers need neither key nor login.
     #[serde(default)]
     pub public: bool,
+    /// JSON Schema of the body of POST and PATCH, which is judged before the handler runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Map<String, Json>>,
+    /// JSON Schema of `data` in the handler's reply, for those who call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reply: Option<Map<String, Json>>,
 }
 
 /// Stands for the id of a record in a shape, if the service created the table.
@@ -67,6 +74,11 @@ impl EndpointDeclaration {
         let parts = path.split('/').map(|part| if named(part).is_some() { "{}" } else { part });
         parts.collect::<Vec<_>>().join("/")
     }
+
+    /// What its bodies are judged by.
+    pub(crate) fn rules(&self) -> Option<Rules> {
+        self.body.clone().map(|schema| Rules::new(Json::Object(schema)))
+    }
 }
 
 /// A method of HTTP.
@@ -92,5 +104,10 @@ impl Method {
             Self::Patch => "PATCH",
             Self::Delete => "DELETE",
         }
+    }
+
+    /// Whether its requests have a body that handlers read.
+    pub(crate) fn has_body(self) -> bool {
+        matches!(self, Self::Post | Self::Patch)
     }
 }

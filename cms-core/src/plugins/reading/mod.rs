@@ -2,22 +2,21 @@
 //!
 //! ```text
 //! document  text → JSON with offsets; names byte order marks, comments, broken JSON
-//! place     offset → line and column
 //! shape     JSON against the schema: unknown, missing, doubled, mistyped members
 //! rules     what the parts of a schema say
 //! ```
 
 mod document;
-mod place;
 mod rules;
 mod shape;
 
 use std::collections::BTreeSet;
 
-use self::{document::Document, place::Lines, shape::Shape};
-use super::{Manifest, Problem};
-
-pub(super) use self::place::Places;
+use self::{document::Document, shape::Shape};
+use super::{
+    Manifest, Problem,
+    problem::{Lines, Places},
+};
 
 /// A manifest as it was read.
 pub(super) struct Reading {

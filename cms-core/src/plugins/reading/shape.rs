@@ -10,12 +10,14 @@ use serde_json::{Map, Value as Json};
 
 use super::{
     document::{Document, TOO_DEEP},
-    place::{Lines, Places},
     rules,
 };
 use crate::{
     ground::nearest,
-    plugins::{Problem, problem::Place},
+    plugins::{
+        Problem,
+        problem::{Lines, Place, Places},
+    },
 };
 
 /// Maximum depth, more than any manifest needs. Levels of JSON within text count too.

@@ -10,9 +10,6 @@ impl Cms {
     /// Values in records, on pages, in forms and funnels that should be addresses but are not, at
     /// most 100 of each kind. They can still be read; they must be mended only when they are
     /// written again.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     pub async fn broken_addresses(&self) -> Result<Vec<BrokenAddress>> {
         let mut found = self.items().broken_addresses(MAX_BROKEN).await?;
         found.extend(self.pages().broken_addresses(MAX_BROKEN).await?);

@@ -28,9 +28,6 @@ pub struct SealedValues {
 impl Cms {
     /// Opens secrets and headers of webhooks, secrets of authenticators and some values of each
     /// password column.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn sealed_values(&self) -> Result<SealedValues> {
         let opens = [
             self.webhooks().secrets_open().await?,

@@ -33,7 +33,7 @@ use super::{
 use crate::{
     Actor, Change, Descriptors, Result,
     base::Base,
-    db::Lock,
+    db::{Lock, args},
     jobs::{Counters, Engine, Flight, Outcomes, Queue, Until},
     outbound::Attempt,
 };
@@ -165,7 +165,8 @@ impl Queue for Deliveries {
             return Ok(());
         }
         let mut after = i64::MIN;
-        while let Some(id) = queue::mismatched(self.site.base.db(), after).await? {
+        let db = self.site.base.db();
+        while let Some((id,)) = db.optional::<(i64,)>(queue::MISMATCHED, args![after]).await? {
             let mut change = self.site.base.change(Actor::System).await?;
             if let Some(subscription) = subscriptions::lock(&mut change, id).await? {
                 if subscription.active {

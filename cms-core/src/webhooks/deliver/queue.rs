@@ -104,6 +104,7 @@ statements! {
          where l.sending < (case when l.failing then 1 else $3 end) \
          order by l.served_at, l.id limit cast($2 as bigint)"
     );
+    /// One lane, due or not.
     LANE = concat!(
         "select ", lane_columns!(), " from (select id, url, secret, old_secret, old_secret_until, \
          custom_headers, failure_count > 0 as failing, cast(0 as bigint) as sending \
@@ -126,6 +127,8 @@ statements! {
                      and exists (select 1 from cms_webhook_queue q where q.id = $2 and q.status = \
                      'sending' and q.lease_token = $3) \
                      returning failure_count, active, max_retries";
+    /// Lets a lane rest until $2. Returns whether the subscription is active; no row: the
+    /// subscription was deleted with its jobs.
     REST = "update cms_webhook_subscriptions set not_before = case when not_before > $2 then \
             not_before else $2 end where id = $1 returning active";
     /// Omits the response when the event was erased during the attempt, because many receivers
@@ -135,7 +138,9 @@ statements! {
            response, duration_ms, created_at) values ($1, $2, $3, $4, $5, $6, $7, $8, \
            case when exists (select 1 from cms_events e where e.id = $2) \
            then cast($9 as text) end, $10, $11)";
+    /// Whether a subscription was deleted, with its jobs.
     DELETED = "select not exists (select 1 from cms_webhook_subscriptions where id = $1)";
+    /// Number of jobs by status.
     DEPTH = "select status, count(*) from cms_webhook_queue group by status";
     /// Each of these reads one partial index, never the table.
     WAITING = "select w.pending, w.retry, (select count(*) from cms_webhook_queue where status = \
@@ -198,19 +203,9 @@ fn latest(now: i64) -> i64 {
     now + 2 * LEASE_MS
 }
 
-/// The next subscription after `after` with jobs in the wrong state.
-pub(super) async fn mismatched(db: &Db, after: i64) -> Result<Option<i64>> {
-    Ok(db.optional::<(i64,)>(MISMATCHED, args![after]).await?.map(|(id,)| id))
-}
-
 /// Due lanes, the least recently served first.
 pub(super) async fn lanes(change: &mut Change, limit: i64, most: i64) -> Result<Vec<Lane>> {
     change.all(LANES, args![change.now(), limit, most, latest(change.now())]).await
-}
-
-/// One lane, due or not.
-pub(super) async fn lane(db: &Db, id: i64) -> Result<Option<Lane>> {
-    db.optional(LANE, args![id]).await
 }
 
 /// What becomes of a job whose lease ends.
@@ -268,19 +263,6 @@ pub(super) async fn count_failure(
     change.optional(COUNT_FAILURE, args).await
 }
 
-/// Lets a lane rest until then. Returns whether the subscription is active, or `None` when it was
-/// deleted with its jobs.
-pub(super) async fn rest(change: &mut Change, lane: i64, until: i64) -> Result<Option<bool>> {
-    let found: Option<(bool,)> = change.optional(REST, args![lane, until]).await?;
-    Ok(found.map(|(active,)| active))
-}
-
-/// Whether a subscription was deleted, with its jobs.
-pub(super) async fn is_deleted(change: &mut Change, lane: i64) -> Result<bool> {
-    let (deleted,): (bool,) = change.one(DELETED, args![lane]).await?;
-    Ok(deleted)
-}
-
 /// An attempt in the log.
 pub(super) struct LogRow<'a> {
     pub(super) outcome: &'a str,
@@ -311,11 +293,6 @@ pub(super) async fn log(
         change.now(),
     ];
     change.run(LOG, args).await.map(drop)
-}
-
-/// Number of jobs by status.
-pub(in crate::webhooks) async fn depth(db: &Db) -> Result<Vec<(String, i64)>> {
-    db.all(DEPTH, args![]).await
 }
 
 /// Number of jobs that are `pending`, `retry`, `sending` and `held`.
@@ -371,9 +348,6 @@ impl Webhooks {
 
     /// Milliseconds by which the oldest due job is late; 0 when none is due. The figure may be one
     /// second old.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn oldest_due_ms(&self) -> Result<i64> {
         let (db, now) = (self.0.base.db().clone(), self.0.base.clock().now());
         let read = async move {
@@ -393,9 +367,6 @@ impl Webhooks {
 
     /// Reads the state of the queue from indexes: 200,000 waiting jobs take some 55 ms on SQLite,
     /// 0.2 s on PostgreSQL. The figures may be one second old.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn backlog(&self) -> Result<Backlog> {
         let (db, now) = (self.0.base.db().clone(), self.0.base.clock().now());
         let read = async move { Ok((waiting(&db).await?, late(&db, now, LATE_LANES).await?)) };

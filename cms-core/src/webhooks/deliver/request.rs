@@ -13,6 +13,7 @@ use super::{
 use crate::{
     Code, Error, Result,
     base::Base,
+    db::args,
     events::body_text,
     webhooks::{
         Webhooks,
@@ -116,8 +117,8 @@ impl Webhooks {
     /// `not_found`. A failed delivery is no error.
     pub async fn ping(&self, id: i64) -> Result<Pinged> {
         let missing = || Error::new(Code::NotFound, format!("There is no webhook with id {id}."));
-        let lane = queue::lane(self.0.base.db(), id).await?.ok_or_else(missing)?;
-        let target = claim::open(&self.0.base, lane)?;
+        let lane = self.0.base.db().optional(queue::LANE, args![id]).await?;
+        let target = claim::open(&self.0.base, lane.ok_or_else(missing)?)?;
         let event_id = self.0.base.random().uuid_v7(self.0.base.clock())?;
         let data = serde_json::json!({"subscription": {"id": id}});
         let body = body_text(&event_id, PING, self.0.base.clock().now(), &data).into();

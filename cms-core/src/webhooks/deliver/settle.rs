@@ -10,6 +10,7 @@ use super::{
 };
 use crate::{
     Change, Millis, Result,
+    db::args,
     events::{DeliveryFailed, FailedDelivery, WEBHOOK_FAILED},
     jobs::{self, Outcomes},
     outbound::Attempt,
@@ -160,8 +161,8 @@ fn given_up(subscription: i64, job: &Claimed, error: String) -> DeliveryFailed {
 async fn put_back(change: &mut Change, ended: &Ended) -> Result<bool> {
     let Ended { subscription, job, attempt, rest, .. } = ended;
     let at = change.now() + rest.unwrap_or_default();
-    match queue::rest(change, *subscription, at).await? {
-        Some(active) => {
+    match change.optional::<(bool,)>(queue::REST, args![*subscription, at]).await? {
+        Some((active,)) => {
             let error = attempt.message();
             queue::settle(change, job, End::PutBack(at), active, Some(&error)).await
         }
@@ -190,7 +191,7 @@ async fn log_lost(
     attempt: &Attempt,
     settled: &mut Outcomes,
 ) -> Result<()> {
-    let stands = queue::is_deleted(change, subscription).await?;
+    let (stands,): (bool,) = change.one(queue::DELETED, args![subscription]).await?;
     let what = if attempt.is_success() { &mut settled.done } else { &mut settled.failed };
     count(stands, what, &mut settled.lost);
     log(change, subscription, job, attempt, stands).await

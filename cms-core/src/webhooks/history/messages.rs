@@ -60,7 +60,7 @@ impl Webhooks {
     ///
     /// # Errors
     /// `unknown_event`; as [`Webhooks::judge`] for data that does not fit, except that missing data
-    /// asks only for the subscriptions; `bad_query` for a cursor of another list.
+    /// asks only for the subscriptions.
     pub async fn explain(
         &self,
         event: &str,

@@ -14,6 +14,7 @@ use serde_json::Value as Json;
 use super::{Webhooks, deliver::queue, subscriptions::CLAIMS};
 use crate::{
     AuditEntry, Change, Code, Error, Page, Paging, Result,
+    db::args,
     ground::{ListName, filter::bad},
 };
 
@@ -192,9 +193,6 @@ impl Webhooks {
     /// The query plans of the engine for four statements: the list of deliveries, the choice
     /// of those to send again, the list of jobs, and the read before sending again. Each plan
     /// is its lines.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub async fn plans(&self, filter: &JobFilter) -> Result<[Vec<String>; 4]> {
@@ -207,11 +205,9 @@ impl Webhooks {
     }
 
     /// How full the queue is.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be reached.
     pub async fn depth(&self) -> Result<Depth> {
-        let by_status = queue::depth(self.0.base.db()).await?.into_iter().collect();
+        let by_status: Vec<(String, i64)> = self.0.base.db().all(queue::DEPTH, args![]).await?;
+        let by_status = by_status.into_iter().collect();
         Ok(Depth { by_status, oldest_due_ms: self.oldest_due_ms().await? })
     }
 
@@ -226,13 +222,13 @@ impl Webhooks {
     /// # Errors
     /// `not_found`; `conflict` when the job is being sent or is settled.
     pub async fn cancel(&self, change: &mut Change, id: i64) -> Result<Job> {
-        let done = sql::cancel(change, id).await?;
+        let done = change.run(sql::CANCEL, args![id, change.now()]).await? > 0;
         self.acted(change, id, done, "cancel").await
     }
 
     /// Makes a waiting job due now.
     pub async fn retry_now(&self, change: &mut Change, id: i64) -> Result<Job> {
-        let done = sql::retry_now(change, id).await?;
+        let done = change.run(sql::RETRY_NOW, args![id, change.now()]).await? > 0;
         change.wake_worker();
         self.acted(change, id, done, "retry").await
     }
@@ -244,7 +240,7 @@ impl Webhooks {
         done: bool,
         action: &'static str,
     ) -> Result<Job> {
-        let job = sql::job_in(change, id).await?.ok_or_else(|| no_job(id))?;
+        let job = sql::job(&mut *change, id).await?.ok_or_else(|| no_job(id))?;
         if !done {
             let remedy = match (job.status.as_str(), action) {
                 ("sending", _) => "look again when the attempt has ended",
@@ -278,7 +274,7 @@ impl Webhooks {
                 "delivered, failed or cancelled",
             ));
         }
-        let removed = sql::purge(change, status).await?;
+        let removed = change.run(sql::PURGE, args![status]).await?;
         if removed > 0 {
             change
                 .audit(AuditEntry {

@@ -8,6 +8,7 @@ use serde_json::json;
 use super::{Attempt, AttemptDetail, Job, JobFilter, MAX_REDELIVER};
 use crate::{
     Change, Code, Error, Result,
+    change::Reader,
     db::{Db, PerEngine, Statement, Value, args, read, record, statements},
     funnels::subject,
 };
@@ -254,25 +255,8 @@ pub(super) async fn count_jobs(db: &Db, filter: &JobFilter) -> Result<i64> {
     db.count_rows(listing_jobs(filter), selected_jobs(i64::MIN, i64::MAX, filter)).await
 }
 
-pub(super) async fn job(db: &Db, id: i64) -> Result<Option<Job>> {
-    db.optional(JOB, args![id]).await
-}
-
-pub(super) async fn job_in(change: &mut Change, id: i64) -> Result<Option<Job>> {
-    change.optional(JOB, args![id]).await
-}
-
-pub(super) async fn cancel(change: &mut Change, id: i64) -> Result<bool> {
-    Ok(change.run(CANCEL, args![id, change.now()]).await? > 0)
-}
-
-pub(super) async fn retry_now(change: &mut Change, id: i64) -> Result<bool> {
-    Ok(change.run(RETRY_NOW, args![id, change.now()]).await? > 0)
-}
-
-/// Removes up to 1,000 jobs.
-pub(super) async fn purge(change: &mut Change, status: &str) -> Result<u64> {
-    change.run(PURGE, args![status]).await
+pub(super) async fn job(from: impl Into<Reader<'_>>, id: i64) -> Result<Option<Job>> {
+    from.into().optional(JOB, args![id]).await
 }
 
 /// The matching deliveries that can be sent again, up to one more than a call may send.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json, json};
 use crate::{
     Actor, Code, Error, FieldError, Page, Result,
     content::{Column, Table, Tables},
+    db::args,
     events::{self, FUNNELS, ItemData, SYSTEM, find_entry, is_removed, of_delivery, schema as of},
     items::{Query, event_data},
     plugins::Index,
@@ -138,7 +139,8 @@ impl Webhooks {
 
     /// All events of the catalogue.
     pub(crate) async fn registered(&self) -> Result<Registered> {
-        sql::registered(self.0.base.db()).await
+        let names: Vec<(String, String)> = self.0.base.db().all(sql::REGISTERED, args![]).await?;
+        Ok(names.into_iter().collect())
     }
 }
 
@@ -238,10 +240,11 @@ fn payload_columns(table: &Table) -> impl DoubleEndedIterator<Item = &Column> + 
 
 /// Statements of the catalogue of events.
 pub(in crate::webhooks) mod sql {
-    use super::{Registered, RegisteredEvent};
+    use super::RegisteredEvent;
     use crate::{
         Change, Result,
-        db::{Db, Statement, args, record, statements},
+        change::Reader,
+        db::{Statement, args, record, statements},
         events::is_name,
         items::{Made, OwnColumn, RowList},
     };
@@ -296,28 +299,15 @@ pub(in crate::webhooks) mod sql {
         Ok(change.run(REGISTER, args).await? > 0)
     }
 
-    pub(super) async fn registered(db: &Db) -> Result<Registered> {
-        Ok(db.all::<(String, String)>(REGISTERED, args![]).await?.into_iter().collect())
-    }
-
     /// Entries with this name: several plugins may raise the same event.
-    pub(in crate::webhooks) async fn named(db: &Db, name: &str) -> Result<Vec<RegisteredEvent>> {
+    pub(in crate::webhooks) async fn named(
+        from: impl Into<Reader<'_>>,
+        name: &str,
+    ) -> Result<Vec<RegisteredEvent>> {
         // No engine stores other names, and PostgreSQL refuses to compare with them.
         if !is_name(name) {
             return Ok(Vec::new());
         }
-        db.all(NAMED, args![name]).await
-    }
-
-    /// As [`named`], on the connection of a change. Changes that wait for a second connection
-    /// could deadlock.
-    pub(in crate::webhooks) async fn named_in(
-        change: &mut Change,
-        name: &str,
-    ) -> Result<Vec<RegisteredEvent>> {
-        if !is_name(name) {
-            return Ok(Vec::new());
-        }
-        change.all(NAMED, args![name]).await
+        from.into().all(NAMED, args![name]).await
     }
 }

@@ -103,7 +103,7 @@ fn typed<E: EventData>(data: &E) -> Result<JudgedEvent> {
 }
 
 async fn registered(change: &mut Change, judged: JudgedEvent) -> Result<Emitted> {
-    if sql::named_in(change, &judged.event).await?.is_empty() {
+    if sql::named(&mut *change, &judged.event).await?.is_empty() {
         return Err(unknown_event("event".to_owned(), &judged.event));
     }
     audited(change, judged).await

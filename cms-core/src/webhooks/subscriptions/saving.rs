@@ -76,7 +76,7 @@ impl Webhooks {
             return Ok(());
         }
         for (index, event) in row.events.iter().enumerate() {
-            if !is_pattern(event) && catalogue::sql::named_in(change, event).await?.is_empty() {
+            if !is_pattern(event) && catalogue::sql::named(&mut *change, event).await?.is_empty() {
                 return Err(unknown_event(format!("events[{index}]"), event));
             }
         }
@@ -143,9 +143,6 @@ impl Webhooks {
     }
 
     /// The query plan for the health of a page of subscriptions, by line.
-    ///
-    /// # Errors
-    /// `unavailable` when the database cannot be read.
     #[cfg(feature = "testing")]
     #[doc(hidden)]
     pub async fn health_plan(&self) -> Result<Vec<String>> {

@@ -384,6 +384,11 @@ where
     get::<O>(&OneOrList { id: None, list: asked.page() }.into())
 }
 
+/// All columns of a list of the service's own.
+pub(crate) fn sorted<O: Operation>(_: &Json) -> Vec<String> {
+    O::sorts()
+}
+
 /// Rows identified by a member.
 pub(crate) fn by_id(data: Json, name: &str) -> Vec<Row> {
     let Json::Array(rows) = data else { return Vec::new() };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cms_http::client::Ask;
+use cms_http::{client::Ask, wire::origins};
 use ratatui::{Terminal, backend::TestBackend};
 use serde_json::json;
 
@@ -34,6 +34,12 @@ const fn rows() -> Spec {
 
 static FILTERED: Spec = Spec { tokens: Some(|_| String::new()), ..rows() };
 static WHOLE: Spec = rows();
+
+#[test]
+fn lists_of_the_service_are_sorted_by_all_their_columns() {
+    let names = sorted::<origins::Read>(&Json::Null);
+    assert_eq!(names, ["id", "origin", "active", "created_at"]);
+}
 
 /// Rows of a service, newest first: page after page, by a cursor that names the last row seen.
 struct Service {

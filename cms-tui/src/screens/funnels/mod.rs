@@ -23,9 +23,7 @@ pub(crate) static SPEC: Spec = Spec {
     tokens: Some(|_| TOKENS.to_owned()),
     open: Some(|row, _| Step::Open(Place::about("funnel", row))),
     empty: "No funnel yet: n makes one.",
-    sorts: |_| {
-        ["name", "slug", "language_short", "status", "updated_at"].map(str::to_owned).to_vec()
-    },
+    sorts: sorted::<List>,
     ..Spec::new("funnels", |_| "Funnels".to_owned(), columns, list, act)
 };
 

@@ -4,35 +4,24 @@ mod act;
 mod matrix;
 mod rights;
 
-use cms_http::wire::keys::{EDITED, Read};
+use cms_http::wire::keys::Read;
 
 pub(crate) use matrix::Matrix;
 
 use super::{acts::Kind, cells::number, prelude::*};
-
-/// The first columns that the service sorts by.
-const SORTS: [&str; 7] =
-    ["name", "active", "expires_on", "last_used_at", "requests", "denied", "created_at"];
 
 pub(crate) static SPEC: Spec = Spec {
     detail: Some(|row, _| rights::last_denied(row)),
     preview,
     open: Some(|row, _| Step::Open(Place::about("rights", row))),
     empty: "No keys. n makes one.",
-    sorts: |_| sorts(),
+    sorts: sorted::<Read>,
     ..Spec::new("keys", |_| "API keys".to_owned(), columns, listed::<Read>, act::act)
 };
 
 /// How keys are changed.
 pub(crate) static KEY: Kind =
     Kind::new("key", acts::again::<Read>, &["last_used_at", "requests", "denied"]);
-
-/// Columns to sort by, with every member that people set.
-fn sorts() -> Vec<String> {
-    let set = EDITED.iter().map(|member| member.name);
-    let more = set.filter(|name| !SORTS.contains(name));
-    SORTS.into_iter().chain(more).map(str::to_owned).collect()
-}
 
 fn columns(_: &Json) -> Vec<Column> {
     vec![

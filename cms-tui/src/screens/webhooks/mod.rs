@@ -14,7 +14,7 @@ pub(crate) static SPEC: Spec = Spec {
     preview,
     open: Some(|row, _| Step::Open(Place::about("deliveries", row))),
     empty: "No webhooks. n makes one.",
-    sorts: |_| ["name", "url", "active", "failure_count", "created_at"].map(str::to_owned).to_vec(),
+    sorts: sorted::<Read>,
     ..Spec::new("webhooks", |_| "Webhooks".to_owned(), columns, listed::<Read>, act)
 };
 

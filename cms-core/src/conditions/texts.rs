@@ -1,4 +1,10 @@
-//! Whether a text begins or ends with one of many texts, by one search in sorted order.
+//! Whether a text begins or ends with one of many texts, by one search in sorted order, and whether
+//! it contains all of several texts, in one pass.
+
+use aho_corasick::AhoCorasick;
+
+/// Up to this many texts are searched for one by one.
+const FEW: usize = 4;
 
 /// Which side of a text is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,7 +52,7 @@ fn bytes(side: Side, text: &str) -> Vec<u8> {
 }
 
 /// Drops every text that is the ending of another.
-pub(super) fn longest_endings(texts: Vec<String>) -> Vec<String> {
+fn longest_endings(texts: Vec<String>) -> Vec<String> {
     let mut texts: Vec<_> = texts.into_iter().map(|text| (bytes(Side::End, &text), text)).collect();
     // Longer ones first among those that begin alike.
     texts.sort_unstable_by(|(one, _), (two, _)| two.cmp(one));
@@ -54,12 +60,50 @@ pub(super) fn longest_endings(texts: Vec<String>) -> Vec<String> {
     texts.into_iter().map(|(_, text)| text).collect()
 }
 
+/// Texts to search for.
+#[derive(Clone, Debug)]
+pub(super) struct Needles {
+    /// None is the ending of another, because the longer one contains it. So at most one ends at
+    /// any place.
+    texts: Vec<String>,
+    search: Option<AhoCorasick>,
+}
+
+impl Needles {
+    /// None for more texts than one search can take: no text counts as containing them.
+    pub(super) fn new(texts: Vec<String>) -> Option<Self> {
+        let texts = longest_endings(texts);
+        let search = (texts.len() > FEW).then(|| AhoCorasick::new(&texts)).transpose().ok()?;
+        Some(Self { texts, search })
+    }
+
+    /// Whether the text holds all of them.
+    pub(super) fn are_in(&self, text: &str) -> bool {
+        let Some(search) = &self.search else {
+            return self.texts.iter().all(|needle| text.contains(needle));
+        };
+        let mut left = self.texts.len();
+        let mut found = vec![false; left];
+        for place in search.find_overlapping_iter(text) {
+            if let Some(seen) = found.get_mut(place.pattern().as_usize())
+                && !std::mem::replace(seen, true)
+            {
+                left -= 1;
+                if left == 0 {
+                    break;
+                }
+            }
+        }
+        left == 0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn many_are_found_as_few_are() {
+    fn many_affixes_are_found_as_few_are() {
         let texts = ["a", "ab", "abc", "b", "ba", "cab", "ü", "üa", "aü", "c", "abd", "abcd"];
         let owned: Vec<_> = texts.iter().map(|text| (*text).to_owned()).collect();
         for from in 0..texts.len() {
@@ -74,6 +118,25 @@ mod tests {
                     assert_eq!(end.fit(text), expected, "{text} ends {chosen:?}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn many_needles_are_found_as_few_are() {
+        let needles = |texts: &str| texts.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for (texts, text) in [
+            ("a b c d e f", "fedcba"),
+            ("a b c d e f", "fedcb"),
+            ("a aa aaa aaaa aaaaa b", "baaaaa"),
+            ("a aa aaa aaaa aaaaa b", "baaaa"),
+            ("ab bc cd de ef fg", "abcdefg"),
+            ("ab bc cd de ef fg", "abcdef"),
+            ("a a a a a a", "a"),
+            ("ä ö ü äö öü ß", "äöüß"),
+        ] {
+            let expected = needles(texts).iter().all(|needle| text.contains(needle));
+            let found = Needles::new(needles(texts)).expect("few").are_in(text);
+            assert_eq!(found, expected, "{texts} in {text}");
         }
     }
 }

@@ -1,4 +1,0 @@
-//! Cases and laws of conditions.
-
-mod cases;
-mod laws;
