@@ -297,7 +297,7 @@ async fn a_body_that_does_not_fit_its_schema_never_reaches_the_handler() {
         }
     }
     let form = site.ask("POST /api/orders/1").header("content-type", "text/plain").body("lines");
-    form.refused(422, "validation_failed").await;
+    form.refused(415, "unsupported_media_type").await;
     assert_eq!(calls.load(Ordering::SeqCst), 0);
     // Members that no rule names are the handler's matter.
     let fits = json!({"lines": [{"amount": 9}], "more": 1});
@@ -328,6 +328,8 @@ async fn the_document_has_the_schemas_that_a_plugin_declares() {
         let data = json!({"type": "array", "items": {"type": "integer"}});
         assert_eq!(reply["properties"]["data"], data, "{method}");
         assert_eq!(reply["required"], json!(["data"]), "{method}");
+        let id = &path[method]["parameters"][0];
+        assert!(id["in"] == "path" && id.get("description").is_none(), "{method}: {id}");
     }
     assert!(path["get"]["requestBody"].is_null());
 }

@@ -94,7 +94,7 @@ where
         Ok(rows.into_iter().map(|(id, _)| id).collect())
     }
 
-    /// As [`Noun::find`], of each. Numbers share requests.
+    /// As [`Noun::find`], of each row once. Numbers share requests.
     async fn find_all(&self, client: &Client, named: &[String]) -> Done<Vec<(i64, String)>> {
         let numbers: Vec<&str> =
             named.iter().map(String::as_str).filter(|text| is_number(text)).collect();
@@ -102,7 +102,7 @@ where
         for numbers in numbers.chunks(MAX_NUMBERS) {
             numbered.extend(self.of_numbers(client, numbers).await?);
         }
-        let mut all = Vec::with_capacity(named.len());
+        let mut all: Vec<(i64, String)> = Vec::with_capacity(named.len());
         for named in named {
             let rows: Vec<(i64, String)> = match named.parse::<i64>() {
                 Ok(number) => {
@@ -111,7 +111,10 @@ where
                 }
                 Err(_) => self.of_name(client, named).await?,
             };
-            all.push(self.only(named, &rows)?);
+            let row = self.only(named, &rows)?;
+            if all.iter().all(|(id, _)| *id != row.0) {
+                all.push(row);
+            }
         }
         Ok(all)
     }

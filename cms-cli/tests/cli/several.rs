@@ -54,7 +54,7 @@ fn numbers_are_looked_for_together_and_named_in_the_question() {
     // Numbers of no key stand for themselves.
     let asked = cms_with(dir.path(), "keys delete -", "1\n2\nPRESS\n97\n98\n99\n100\n").fails(2);
     asked.tells("Delete 7 API keys: 1 (web), 2 (shop), press, 97, 98 and 2 more? Programs");
-    let deleted = cms(dir.path(), "keys delete 1 SHOP 3 --yes");
+    let deleted = cms(dir.path(), "keys delete 1 SHOP 3 shop 1 --yes");
     deleted.tells("3 API keys deleted: 1 (web), shop, 3 (press)\n").ok();
 }
 

@@ -3,15 +3,18 @@
 //! refused. Pure. The file is long because what a schema may say stands beside how data is judged
 //! by it; our own schemas and those of plugins are checked alike.
 
-use std::{collections::HashMap, io, sync::LazyLock};
+use std::{borrow::Cow, collections::HashMap, io, sync::LazyLock};
 
-use regex::Regex;
+use regex::{Regex, RegexBuilder};
 use serde_json::{Map, Value as Json};
 
 use crate::{FieldError, ground::parse_rfc3339};
 
 /// Most faults that are reported: enough to mend the data, and bounded whatever was sent.
 const MAX_FAULTS: usize = 100;
+
+/// Most characters of a path, and of a message, in a fault.
+const MAX_TOLD: usize = 300;
 
 /// Most choices that a fault names.
 const MAX_CHOICES: usize = 20;
@@ -21,6 +24,11 @@ const MAX_SCHEMA: usize = 1 << 16;
 
 /// How deep the lists and objects of a plugin's schema may nest.
 const MAX_SCHEMA_DEPTH: usize = 32;
+
+/// Most bytes of a compiled pattern, and of a text that is judged by one: together they bound the
+/// time that a sender can cost.
+const MAX_PATTERN: usize = 1 << 20;
+const MAX_MATCHED: usize = 10_000;
 
 /// The keywords that data is judged by.
 const WORDS: [&str; 15] = [
@@ -95,16 +103,23 @@ fn check(schema: &Json, at: &str, faults: &mut Vec<(String, String)>) {
             "type" => (is_type(value) || is_list(value, is_type), "a type, or a list of types,"),
             "enum" => (is_list(value, |_| true), "a list of values"),
             "oneOf" => {
+                for (index, one) in value.as_array().into_iter().flatten().enumerate() {
+                    check(one, &pointer(&at, &index.to_string()), faults);
+                }
                 (is_list(value, |one| one.get("const").is_some()), "a list of {\"const\": value}")
             }
             "required" => {
                 let names = value.as_array();
                 (names.is_some_and(|all| all.iter().all(Json::is_string)), "a list of names")
             }
-            "pattern" => (
-                value.as_str().is_some_and(|text| Regex::new(text).is_ok()),
-                "a regular expression without look-around and back-references",
-            ),
+            "pattern" => match value.as_str().map(regex) {
+                Some(Ok(_)) => continue,
+                Some(Err(why)) => {
+                    faults.push((at, format!("a regular expression is expected: {why}")));
+                    continue;
+                }
+                None => (false, "text"),
+            },
             "minLength" | "maxLength" | "minItems" | "maxItems" => {
                 (value.is_u64(), "a whole number of 0 or more")
             }
@@ -123,6 +138,17 @@ fn check(schema: &Json, at: &str, faults: &mut Vec<(String, String)>) {
             faults.push((at, format!("{expected} is expected")));
         }
     }
+}
+
+/// A pattern, or why it is none.
+fn regex(text: &str) -> Result<Regex, String> {
+    RegexBuilder::new(text).size_limit(MAX_PATTERN).build().map_err(|why| match why {
+        regex::Error::CompiledTooBig(_) => {
+            "this one is too large: write [0-9A-Za-z_] for \\w, and maxLength for a length"
+                .to_owned()
+        }
+        why => why.to_string().lines().last().unwrap_or_default().to_owned(),
+    })
 }
 
 /// The JSON Pointer of a member.
@@ -166,7 +192,7 @@ impl io::Write for SizeLimit {
 
 fn compile(schema: &Json, patterns: &mut HashMap<String, Regex>) {
     if let Some(text) = schema["pattern"].as_str()
-        && let Ok(pattern) = Regex::new(text)
+        && let Ok(pattern) = regex(text)
     {
         patterns.insert(text.to_owned(), pattern);
     }
@@ -186,6 +212,7 @@ impl Judge<'_> {
     fn fault(&mut self, at: &str, code: &'static str, message: String) {
         if !self.is_full() {
             let field = if at.is_empty() { "body" } else { at }.to_owned();
+            let message = cut(&message).into_owned();
             self.faults.push(FieldError { field, code, message });
         }
     }
@@ -225,7 +252,7 @@ impl Judge<'_> {
                     if self.is_full() {
                         return;
                     }
-                    self.value(rule, value, &format!("{at}[{index}]"));
+                    self.value(rule, value, &cut(&format!("{at}[{index}]")));
                 }
             }
             Json::Object(members) => self.members(schema, members, at),
@@ -258,8 +285,12 @@ impl Judge<'_> {
         if !self.is_length(schema, bounds, text.chars().count(), "characters", at) {
             return;
         }
+        let pattern = schema["pattern"].as_str();
+        if pattern.is_some() && text.len() > MAX_MATCHED {
+            return self.fault(at, "range", format!("{MAX_MATCHED} bytes at most are expected"));
+        }
         // All patterns are valid; one that is not would refuse everything.
-        if let Some(pattern) = schema["pattern"].as_str()
+        if let Some(pattern) = pattern
             && !self.patterns.get(pattern).is_some_and(|pattern| pattern.is_match(text))
         {
             let message = match schema["examples"][0].as_str() {
@@ -306,7 +337,16 @@ impl Judge<'_> {
 
 /// The name of a member in a fault.
 fn below(at: &str, name: &str) -> String {
-    if at.is_empty() { name.to_owned() } else { format!("{at}.{name}") }
+    let name = cut(name);
+    if at.is_empty() { name.into_owned() } else { cut(&format!("{at}.{name}")).into_owned() }
+}
+
+/// A text of the sender or of a schema, which may be as long as the whole.
+fn cut(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(MAX_TOLD) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
 }
 
 fn is_date_time(text: &str) -> bool {
@@ -419,6 +459,18 @@ mod tests {
         }
         let data: Json = std::iter::repeat_n(json!({}), 500_000).collect();
         assert_eq!(rules.faults(&data, "data").len(), MAX_FAULTS);
+        // Names are as long as the sender likes, and a schema may hold long texts.
+        let numbers = json!({"additionalProperties": {"items": {"type": "integer"}}});
+        let name = "é".repeat(1_000_000);
+        let told = Rules::new(numbers).faults(&json!({name: vec![""; 200]}), "");
+        assert!(told.len() == MAX_FAULTS && told.iter().all(|one| one.field.len() < 700));
+        let long = "x".repeat(60_000);
+        for schema in [json!({"const": long}), json!({"pattern": long, "type": "string"})] {
+            assert!(Rules::new(schema).faults(&json!("a"), "data")[0].message.len() < 400);
+        }
+        let text = json!("a".repeat(MAX_MATCHED + 1));
+        let told = Rules::new(json!({"pattern": "^a*$"})).faults(&text, "data");
+        assert_eq!(told[0].message, "10000 bytes at most are expected");
         let choice = |number: usize| json!({"const": number});
         for (choices, end) in [
             (MAX_CHOICES, " or 18 or 19 is expected"),
@@ -457,7 +509,13 @@ mod tests {
             (json!({"oneOf": [{"type": "string"}]}), "/oneOf a list of {"),
             (json!({"properties": []}), "/properties an object"),
             (json!({"required": [1]}), "/required a list of names"),
-            (json!({"pattern": "(?=a)"}), "/pattern a regular expression"),
+            (json!({"oneOf": [{"const": 1, "$ref": "#"}]}), "/oneOf/0/$ref \"$ref\" is not"),
+            (
+                json!({"pattern": "(?=a)"}),
+                "/pattern a regular expression is expected: error: look-",
+            ),
+            (json!({"pattern": r"\w{500}"}), "/pattern a regular expression is expected: this one"),
+            (json!({"pattern": 1}), "/pattern text"),
             (json!({"maxLength": -1}), "/maxLength a whole number"),
             (json!({"maximum": "1"}), "/maximum a number"),
             (json!({"examples": {}}), "/examples a list"),

@@ -286,8 +286,8 @@ impl Plugins {
     /// The answer of an endpoint's handler; `None`: the plugin has no handler of this name.
     ///
     /// # Errors
-    /// `validation_failed` for a body that does not fit the endpoint's schema. The errors of its
-    /// handler.
+    /// `unsupported_media_type` and `validation_failed` for a body that is not JSON, or does not
+    /// fit, where the endpoint has a schema. The errors of its handler.
     pub async fn answer(
         &self,
         items: &Items,
@@ -300,6 +300,10 @@ impl Plugins {
         if request.method.has_body()
             && let Some(rules) = known.bodies.get(&request.path)
         {
+            if request.json.is_none() && !request.body.is_empty() {
+                let mend = "Send JSON, with Content-Type: application/json.";
+                return Some(Err(Error::new(Code::UnsupportedMediaType, mend)));
+            }
             let sent = request.json.as_ref().unwrap_or(&serde_json::Value::Null);
             let faults = rules.faults(sent, "");
             if !faults.is_empty() {

@@ -48,13 +48,16 @@ fn parameters(at_path: &PathOperation<'_>) -> Vec<Json> {
             let mut schema = without_null(schema.clone());
             let text = schema.as_object_mut().and_then(|schema| schema.remove("description"));
             let in_path = at_path.path.contains(&format!("{{{name}}}"));
-            json!({
+            let mut parameter = json!({
                 "name": name,
                 "in": if in_path { "path" } else { "query" },
                 "required": in_path || required.contains(&name.as_str()),
-                "description": text.unwrap_or_default(),
                 "schema": schema,
-            })
+            });
+            if let Some(text) = text {
+                parameter["description"] = text;
+            }
+            parameter
         })
         .chain(at_path.filters.iter().cloned())
         .collect();
